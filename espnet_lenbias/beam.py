@@ -1,0 +1,148 @@
+"""The running hypotheses of several utterances as tensors: expand, prune, reorder.
+
+========  =====================================================================
+A         utterances still being decoded, each with a slot 0 .. A-1
+K         beam size
+n         running hypotheses of all slots, flat and slot after slot (ragged)
+V         vocabulary size, the end label included
+L         length of the prefixes, the primer included
+C         candidates kept for each slot
+========  =====================================================================
+
+Nothing here knows of ESPnet or of how hypotheses end.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+
+
+class Span(NamedTuple):
+    """Where the hypotheses of one utterance lie on the flat axis n."""
+
+    utt: int  # index of the utterance in the encoder output
+    start: int
+    stop: int
+
+    @property
+    def rows(self) -> slice:
+        """The rows of this utterance on the flat axis."""
+        return slice(self.start, self.stop)
+
+
+def make_spans(utts: list[int], counts: list[int]) -> list[Span]:
+    """Lay utterances with so many hypotheses each one after the other."""
+    spans, start = [], 0
+    for utt, count in zip(utts, counts):
+        spans.append(Span(utt, start, start + count))
+        start += count
+    return spans
+
+
+@dataclass(frozen=True)
+class Beam:
+    """The running hypotheses of all slots."""
+
+    yseq: torch.Tensor  # (n, L) primer and labels
+    q: torch.Tensor  # (n,) accumulated weighted score (eq. 1)
+    scores: dict[str, torch.Tensor]  # scorer name -> (n,) accumulated log-prob
+    spans: list[Span]  # one for each slot
+    hs: torch.Tensor | None = None  # (n, N, D) decoder states, if they are asked for
+
+    def __len__(self) -> int:
+        return self.yseq.size(0)
+
+    def extend(
+        self,
+        parents: torch.Tensor,
+        labels: torch.Tensor,
+        spans: list[Span],
+        q: torch.Tensor,
+        label_scores: dict[str, torch.Tensor],
+        hs: torch.Tensor | None = None,
+    ) -> "Beam":
+        """Return `m` chosen one-label extensions of these hypotheses.
+
+        Args:
+            parents: (m,) rows of the hypotheses that are extended.
+            labels: (m,) what each is extended by.
+            spans: Where the extensions of each utterance lie among the m.
+            q: (n, V) scores of all extensions.
+            label_scores: Scorer name -> (n, V) log-prob of each label at this position.
+            hs: (n, D) decoder states at this position.
+        """
+        if hs is not None:
+            hs = hs.unsqueeze(1)
+            hs = hs if self.hs is None else torch.cat([self.hs, hs], dim=1)
+            hs = hs[parents]
+        return Beam(
+            yseq=torch.cat([self.yseq[parents], labels.unsqueeze(1)], dim=1),
+            q=q[parents, labels],
+            scores={
+                name: self.scores[name][parents] + s[parents, labels]
+                for name, s in label_scores.items()
+            },
+            spans=spans,
+            hs=hs,
+        )
+
+
+class Candidates(NamedTuple):
+    """The best one-label extensions of each slot, best first; -inf fills what is short."""
+
+    values: torch.Tensor  # (A, C)
+    parents: torch.Tensor  # (A, C) rows on the flat axis n
+    labels: torch.Tensor  # (A, C)
+
+
+class Grid:
+    """The flat axis n seen as A slots of equal width, for what is decided by slot."""
+
+    def __init__(self, spans: list[Span], device: torch.device):
+        """Lay out the grid; everything is computed on the CPU, nothing waits."""
+        self.n_slots = len(spans)
+        self.width = max(s.stop - s.start for s in spans)  # most hypotheses of a slot
+        counts = torch.tensor([s.stop - s.start for s in spans])
+        starts = torch.tensor([s.start for s in spans])
+        slot = torch.repeat_interleave(torch.arange(self.n_slots), counts)
+        place = slot * self.width + torch.arange(len(slot)) - starts[slot]
+        self._slot = slot.to(device, non_blocking=True)  # (n,)
+        self._place = place.to(device, non_blocking=True)  # (n,)
+        self._starts = starts.to(device, non_blocking=True)  # (A,)
+
+    def spread(self, by_slot: list[bool]) -> torch.Tensor:
+        """Give each hypothesis what holds of its slot: A values to (n,)."""
+        return torch.tensor(by_slot, device=self._slot.device)[self._slot]
+
+    def top(self, values: torch.Tensor, k: int) -> Candidates:
+        """Return the k best extensions of each slot.
+
+        The k best of a slot are among the k best of each of its hypotheses, so the
+        choice is made in two levels where that cuts what the second one has to see.
+
+        Args:
+            values: (n, V), -inf for what must not be chosen; NaN counts as the largest.
+            k: How many at most.
+        """
+        n, n_labels = values.shape
+        labels = None
+        if k < n_labels:
+            values, labels = values.topk(k, dim=1, sorted=False)
+        width = values.size(1)
+        if self.n_slots > 1:
+            grid = values.new_full((self.n_slots * self.width, width), -math.inf)
+            grid[self._place] = values
+        else:
+            grid = values
+        grid = grid.reshape(self.n_slots, -1)
+        values, index = grid.topk(min(k, grid.size(1)), dim=1)
+        # a slot with fewer hypotheses than the widest has rows of -inf behind its own:
+        # whatever their parent is clamped to, they are never kept
+        hyp = torch.div(index, width, rounding_mode="floor")
+        parents = (self._starts.unsqueeze(1) + hyp).clamp(max=n - 1)
+        chosen = index % width
+        return Candidates(
+            values, parents, chosen if labels is None else labels[parents, chosen]
+        )

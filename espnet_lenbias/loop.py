@@ -1,0 +1,290 @@
+"""The loop over output positions, for all utterances of a batch together.
+
+At each position N every running hypothesis is scored with all V labels, the rule of the
+search prunes the extensions and says what has ended, and the rest runs on. An utterance
+that needs no further position leaves the batch. Symbols and shapes are those of
+:mod:`espnet_lenbias.beam`; the device is waited for once a position, in `_read`.
+"""
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from espnet_lenbias.beam import Beam, Grid, make_spans
+from espnet_lenbias.endings import Verdict
+from espnet_lenbias.nbest import Ended, Hypothesis, Trace, TraceRecorder
+from espnet_lenbias.scorers import Memory, Prefixes, Selection, adapter_for
+
+if TYPE_CHECKING:
+    from espnet_lenbias.search import LabelSynchronousSearch
+
+
+class ScorerError(RuntimeError):
+    """A scorer returned what nothing can be ranked by: NaN, or plus infinity."""
+
+
+class Bounds(NamedTuple):
+    """How long the output of an utterance may be, in labels, the end label counted."""
+
+    shortest: int  # the end label is masked at N < shortest
+    longest: int  # the last position
+
+
+class Step(NamedTuple):
+    """What the scorers say of one position."""
+
+    by_scorer: dict[str, torch.Tensor]  # name -> (n, V) log-probs
+    weighted: torch.Tensor  # (n, V) their weighted sum, in float32 or better
+    states: dict[str, Any]
+    hs: torch.Tensor | None  # (n, D) hidden states of the decoder, if wanted
+
+
+class Reading(NamedTuple):
+    """What the CPU has to know of a verdict, fetched in one piece."""
+
+    ended: torch.Tensor  # (A, C) bool
+    running: torch.Tensor  # (A, C) bool
+    bound: list[bool]  # for each slot; see Verdict
+    holds: list[bool]
+    broken: list[bool]  # a score of the slot is NaN or plus infinity
+
+
+class Decoding:
+    """One call of a search: utterances that all have frames and equally long primers."""
+
+    def __init__(
+        self,
+        search: "LabelSynchronousSearch",
+        memory: Memory,
+        bounds: list[Bounds],
+        primers: torch.Tensor,
+    ):
+        """Set one hypothesis up for each utterance: its primer.
+
+        Args:
+            search: Whose scorers, weights and options apply.
+            memory: The encoder output of B utterances.
+            bounds: B of them.
+            primers: (B, P) what the hypotheses start from.
+        """
+        device, n_utts = memory.x.device, len(memory)
+        self.search = search
+        self.bounds = bounds
+        self.primer_length = primers.size(1)
+        self.adapters = {
+            name: adapter_for(name, s, search.n_vocab, search.eos, search.return_hs)
+            for name, s in search.scorers.items()
+        }
+        self.states = {name: a.start(memory) for name, a in self.adapters.items()}
+        dtype = torch.promote_types(memory.x.dtype, torch.float32)
+        zeros = torch.zeros(n_utts, dtype=dtype, device=device)
+        self.beam = Beam(
+            yseq=primers,
+            q=zeros,
+            scores={name: zeros for name in search.scorers},
+            spans=make_spans(list(range(n_utts)), [1] * n_utts),
+        )
+        self.rule = search.ending_rule(
+            search.options, search.beam_size, search.eos, n_utts, device
+        )
+        self.ended = Ended()
+        self.stuck = Ended()  # of utterances that ended without any label being possible
+        self.recorder = TraceRecorder(self.rule.columns, n_utts)
+        # utterances that reached their limit with nothing ended: the next position is
+        # for the end label alone
+        self.closing: set[int] = set()
+
+    def run(self) -> tuple[list[list[Hypothesis]], list[Trace]]:
+        """Decode; return the n-best list and the trace of each utterance."""
+        length = 0
+        while self.beam.spans:
+            length += 1
+            self._position(length)
+        n_utts, nbest = len(self.bounds), self.search.options.nbest
+        results = self.ended.nbest(n_utts, self.rule.returned(len(self.ended)), nbest)
+        every = torch.ones(len(self.stuck), dtype=torch.bool)
+        stuck = self.stuck.nbest(n_utts, every, nbest)
+        traces = self.recorder.traces()
+        return [mine or other for mine, other in zip(results, stuck)], traces
+
+    def _position(self, length: int) -> None:
+        """Do position N: score, prune, put away what has ended, reorder the rest."""
+        beam = self.beam
+        utts = [span.utt for span in beam.spans]
+        step = self._score()
+        grid = Grid(beam.spans, beam.q.device)
+        q = self._extensions(step, grid, length)
+        verdict = self.rule.judge(q, grid, length)
+        self.recorder.add(utts, verdict.record)
+        reading = _read(verdict)
+        if any(reading.broken):
+            self._complain(step, length)
+
+        ended, index = _selection(verdict, reading.ended, utts)
+        score = verdict.score.flatten()[index]
+        self.ended.add(_extend(beam, ended, q, step), score, self.closing)
+
+        reasons = [
+            self._why_stop(utt, slot, reading, length) for slot, utt in enumerate(utts)
+        ]
+        self._let_go(reasons, reading, step, utts)
+        self._go_on([not r for r in reasons], verdict, reading, q, step, utts)
+
+    def _score(self) -> Step:
+        """Ask all scorers, the partial ones for what the pre-beam of the others leaves."""
+        search, beam = self.search, self.beam
+        prefixes = Prefixes(beam.yseq, beam.spans, self.primer_length)
+        by_scorer, states, hs = {}, {}, None
+        weighted = beam.q.new_zeros(len(beam), search.n_vocab)
+        wanted = None
+        for name in [*search.full_scorers, *search.part_scorers]:
+            if name in search.part_scorers and search.do_pre_beam and wanted is None:
+                key = search.pre_beam_score_key
+                scores = weighted if key == "full" else by_scorer[key]
+                wanted = scores.topk(search.pre_beam_size, dim=1).indices
+            adapter = self.adapters[name]
+            result = adapter.step(self.states[name], prefixes, wanted)
+            scores = result.scores.to(weighted.dtype)
+            final = adapter.final(result.state)
+            if final is not None:
+                scores = scores.clone()
+                scores[:, search.eos] += final
+            by_scorer[name], states[name] = scores, result.state
+            hs = result.hs if result.hs is not None else hs
+            weighted = weighted + search.weights[name] * scores
+        return Step(by_scorer, weighted, states, hs)
+
+    def _extensions(self, step: Step, grid: Grid, length: int) -> torch.Tensor:
+        """Return q of all extensions, -inf for what may not be at this position: (n, V)."""
+        q = self.beam.q.unsqueeze(1) + step.weighted
+        utts = [span.utt for span in self.beam.spans]
+        short = [length < self.bounds[b].shortest for b in utts]
+        closing = [b in self.closing for b in utts]
+        may_end = self.rule.may_end(step.weighted)
+        if may_end is not None or any(short):
+            barred = grid.spread(short)
+            if may_end is not None:
+                barred = barred | ~may_end
+            barred &= ~grid.spread(closing)
+            q[:, self.search.eos].masked_fill_(barred, -math.inf)
+        if any(closing):
+            others = torch.arange(q.size(1), device=q.device) != self.search.eos
+            q.masked_fill_(grid.spread(closing).unsqueeze(1) & others, -math.inf)
+        return q
+
+    def _complain(self, step: Step, length: int) -> None:
+        """Say which scorer returned what cannot be ranked."""
+        for name, scores in step.by_scorer.items():
+            for utt, start, stop in self.beam.spans:
+                part = scores[start:stop]
+                if part.isnan().any() or (part == math.inf).any():
+                    raise ScorerError(
+                        f"scorer '{name}' returned NaN or +inf at position {length} of "
+                        f"utterance {utt} of the batch: look at its weights and its dtype"
+                    )
+        raise ScorerError(
+            f"the weighted sum of {sorted(step.by_scorer)} is NaN or +inf at position "
+            f"{length}: a score of -inf cannot have a negative weight"
+        )
+
+    def _why_stop(self, utt: int, slot: int, reading: Reading, length: int) -> str:
+        """Return why an utterance needs no further position, "" if it does."""
+        if utt in self.closing:
+            return "forced"
+        if reading.bound[slot]:
+            return "bound"
+        if not reading.running[slot].any():
+            return "ended" if reading.holds[slot] else "forced"
+        if length < self.bounds[utt].longest:
+            return ""
+        if reading.holds[slot]:
+            return "limit"
+        self.closing.add(utt)
+        return ""
+
+    def _let_go(
+        self, reasons: list[str], reading: Reading, step: Step, utts: list[int]
+    ) -> None:
+        """Note why utterances stop, and end by force what else would return nothing."""
+        stuck, spans = [], []
+        for reason, utt, span, holds in zip(
+            reasons, utts, self.beam.spans, reading.holds
+        ):
+            if not reason:
+                continue
+            self.recorder.stop(utt, reason)
+            if not holds:
+                stuck += range(span.start, span.stop)
+                spans.append(span)
+        if not stuck:
+            return
+        parents = torch.tensor(stuck, device=self.beam.q.device)
+        spans = make_spans([s.utt for s in spans], [s.stop - s.start for s in spans])
+        labels = torch.full_like(parents, self.search.eos)
+        selection = Selection(parents, labels, spans)
+        impossible = torch.full_like(step.weighted, -math.inf)
+        beam = _extend(self.beam, selection, impossible, step)
+        self.stuck.add(beam, beam.q, {s.utt for s in spans})
+
+    def _go_on(
+        self,
+        going: list[bool],
+        verdict: Verdict,
+        reading: Reading,
+        q: torch.Tensor,
+        step: Step,
+        utts: list[int],
+    ) -> None:
+        """Keep the running hypotheses of the utterances that go on."""
+        running = reading.running & torch.tensor(going).unsqueeze(1)
+        chosen, _ = _selection(verdict, running, utts)
+        if not all(going):
+            slots = torch.tensor([i for i, g in enumerate(going) if g], dtype=torch.long)
+            self.rule.leave(slots.to(q.device))
+        self.beam = _extend(self.beam, chosen, q, step)
+        if chosen.spans:
+            self.states = {
+                name: a.select(step.states[name], chosen)
+                for name, a in self.adapters.items()
+            }
+
+
+def _read(verdict: Verdict) -> Reading:
+    """Fetch a verdict from the device: the one point where a position waits for it."""
+    values = verdict.candidates.values
+    broken = (values.isnan() | (values == math.inf)).any(dim=1)
+    flags = torch.stack([verdict.bound, verdict.holds, broken], dim=1)
+    running = verdict.kept & ~verdict.ended
+    fetched = torch.cat([verdict.ended, running, flags], dim=1).cpu()
+    n = values.size(1)
+    bound, holds, broken = fetched[:, 2 * n :].T.tolist()
+    return Reading(fetched[:, :n], fetched[:, n : 2 * n], bound, holds, broken)
+
+
+def _selection(
+    verdict: Verdict, mask: torch.Tensor, utts: list[int]
+) -> tuple[Selection, torch.Tensor]:
+    """Return the candidates under a mask that lies on the CPU, and where they are.
+
+    Args:
+        mask: (A, C) bool.
+        utts: The utterance of each of the A slots.
+
+    Returns:
+        The m selected ones, and their (m,) indices into the flattened candidates.
+    """
+    counts = mask.sum(dim=1).tolist()
+    held = [(utt, count) for utt, count in zip(utts, counts) if count]
+    spans = make_spans([utt for utt, _ in held], [count for _, count in held])
+    index = mask.flatten().nonzero().squeeze(1)
+    index = index.to(verdict.candidates.labels.device, non_blocking=True)
+    parents = verdict.candidates.parents.flatten()[index]
+    labels = verdict.candidates.labels.flatten()[index]
+    return Selection(parents, labels, spans), index
+
+
+def _extend(beam: Beam, chosen: Selection, q: torch.Tensor, step: Step) -> Beam:
+    return beam.extend(
+        chosen.parents, chosen.labels, chosen.spans, q, step.by_scorer, step.hs
+    )

@@ -1,0 +1,93 @@
+"""What each search can be told beyond ESPnet's own options; no torch in here.
+
+These are the keys of ``search_conf`` in a decode config. Values are verified once, when
+an options object is made, so that a mistake shows before any model is loaded.
+"""
+
+from dataclasses import dataclass
+from numbers import Real
+
+
+def _require(ok: bool, key: str, value: object, wanted: str) -> None:
+    if not ok:
+        raise ValueError(f"{key} must be {wanted}, not {value!r}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and value == value
+
+
+def _verify_nbest(nbest: object) -> None:
+    ok = nbest is None or (type(nbest) is int and nbest >= 1)
+    _require(ok, "nbest", nbest, "a whole number of 1 or more")
+
+
+@dataclass(frozen=True)
+class ExplicitLengthOptions:
+    """Options of the search with an explicit length model (the paper's Algorithm 1)."""
+
+    # How many hypotheses are returned, best first; None: all that have ended.
+    nbest: int | None = None
+    # Candidates more than this below the best of their position are dropped before the
+    # beam size applies (8 is the paper's value for its "optimal" row); None: no pruning.
+    score_threshold: float | None = None
+    # Stop only when no later hypothesis can enter the n-best list (of `nbest`); without
+    # it, as soon as none can become the best one.
+    exact_nbest: bool = False
+
+    def __post_init__(self):
+        _verify_nbest(self.nbest)
+        t = self.score_threshold
+        ok = t is None or (_is_number(t) and t >= 0)
+        _require(ok, "score_threshold", t, "a number of 0 or more (a log-prob)")
+        _require(
+            isinstance(self.exact_nbest, bool),
+            "exact_nbest",
+            self.exact_nbest,
+            "true or false",
+        )
+        if self.exact_nbest and self.nbest is None:
+            raise ValueError("exact_nbest needs nbest: it is the nbest-th best it waits for")
+
+
+@dataclass(frozen=True)
+class SimpleOptions:
+    """Options of simple beam search: the heuristics that the paper compares with."""
+
+    # How many hypotheses are returned, best first; None: all that are in the beam.
+    nbest: int | None = None
+    # Rank and prune by the score divided by the length N (an ended one by its own N).
+    length_norm: bool = False
+    # The end label is allowed only where its log-prob exceeds this factor times the best
+    # other log-prob (around 1.5); None: always.
+    eos_threshold: float | None = None
+    # Added to the ranking score for each label, the end label included. Beside
+    # `length_norm` it shifts every rank alike and so changes nothing.
+    length_reward: float = 0.0
+    # "joint": ended and running hypotheses compete for the same K places. "separate":
+    # each kind has K places of its own, and only the length limit stops the search.
+    keep_ended: str = "joint"
+
+    def __post_init__(self):
+        _verify_nbest(self.nbest)
+        _require(
+            isinstance(self.length_norm, bool),
+            "length_norm",
+            self.length_norm,
+            "true or false",
+        )
+        f = self.eos_threshold
+        ok = f is None or (_is_number(f) and f > 0)
+        _require(ok, "eos_threshold", f, "a factor above 0 (around 1.5)")
+        _require(
+            _is_number(self.length_reward),
+            "length_reward",
+            self.length_reward,
+            "a number",
+        )
+        _require(
+            self.keep_ended in ("joint", "separate"),
+            "keep_ended",
+            self.keep_ended,
+            "'joint' or 'separate'",
+        )

@@ -1,0 +1,42 @@
+"""How each kind of ESPnet scorer is asked for all hypotheses at once."""
+
+from espnet_lenbias.espnet_compat import (
+    BatchPartialScorerInterface,
+    BatchScorerInterface,
+    CTCPrefixScorer,
+    PartialScorerInterface,
+    ScorerInterface,
+)
+from espnet_lenbias.scorers.base import Adapter, Memory, Prefixes, Scores, Selection
+from espnet_lenbias.scorers.ctc import CTCPrefix
+from espnet_lenbias.scorers.fallback import (
+    BatchFallback,
+    BatchPartialFallback,
+    SingleFallback,
+    SinglePartialFallback,
+)
+
+__all__ = ["Adapter", "Memory", "Prefixes", "Scores", "Selection", "adapter_for"]
+
+
+def adapter_for(
+    name: str, scorer: ScorerInterface, n_vocab: int, eos: int, return_hs: bool = False
+) -> Adapter:
+    """Return the adapter of a scorer: the best that there is for its kind.
+
+    Args:
+        name: Its key among the scorers; as in ESPnet, one that holds "decoder" gets the
+            padding mask and `pre_x`, and is asked for its hidden states.
+        scorer: Any ESPnet scorer.
+        n_vocab: V.
+        eos: The end label.
+        return_hs: Whether the decoder's hidden states are wanted.
+    """
+    if isinstance(scorer, CTCPrefixScorer):
+        return CTCPrefix(scorer)
+    if isinstance(scorer, BatchPartialScorerInterface):
+        return BatchPartialFallback(scorer, n_vocab, eos)
+    if isinstance(scorer, PartialScorerInterface):
+        return SinglePartialFallback(scorer, n_vocab, eos)
+    kind = BatchFallback if isinstance(scorer, BatchScorerInterface) else SingleFallback
+    return kind(scorer, is_decoder="decoder" in name, return_hs=return_hs)

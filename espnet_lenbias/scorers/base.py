@@ -1,0 +1,109 @@
+"""A scorer as the search sees it: asked for all hypotheses at once.
+
+========  =====================================================================
+B         utterances decoded together
+n         running hypotheses of all utterances, flat, utterance after utterance
+L         length of the prefixes, the primer included
+V         vocabulary size, the end label included
+T, D      encoder frames, encoder dimension
+S         labels that a partial scorer is asked for (ESPnet's pre-beam)
+========  =====================================================================
+
+Every kind of ESPnet scorer has an adapter with the three methods of :class:`Adapter`. The
+state that passes between them is the adapter's own affair; the search only hands it back.
+An adapter keeps nothing on itself, so that one search object can be used again and again.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import torch
+
+from espnet_lenbias.beam import Span
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The encoder output of B utterances, none of them empty."""
+
+    x: torch.Tensor  # (B, T, D), padded
+    lengths: list[int]  # frames of each
+    pre_x: torch.Tensor | None = None  # (B, T', D) for sequential attention
+    pre_lengths: list[int] | None = None
+
+    def __len__(self) -> int:
+        return self.x.size(0)
+
+    def take(self, utts: list[int]) -> "Memory":
+        """Return the memory of some of the utterances, in this order."""
+        return Memory(
+            self.x[utts],
+            [self.lengths[b] for b in utts],
+            None if self.pre_x is None else self.pre_x[utts],
+            None if self.pre_x is None else [self.pre_lengths[b] for b in utts],
+        )
+
+    def frames(self, utt: int) -> torch.Tensor:
+        """Return the frames of one utterance without padding, (T_utt, D)."""
+        return self.x[utt, : self.lengths[utt]]
+
+    def pre_frames(self, utt: int) -> torch.Tensor | None:
+        """Return the frames of sequential attention's first source, or None."""
+        if self.pre_x is None:
+            return None
+        return self.pre_x[utt, : self.pre_lengths[utt]]
+
+    def first_frames(self, utt: int) -> torch.Tensor:
+        """Return what states start from and CTC scores: `pre_x` where there is one."""
+        pre = self.pre_frames(utt)
+        return self.frames(utt) if pre is None else pre
+
+
+@dataclass(frozen=True)
+class Prefixes:
+    """What the running hypotheses are, for a scorer to continue."""
+
+    yseq: torch.Tensor  # (n, L) primer and labels
+    spans: list[Span]  # the rows of each utterance
+    primer_length: int  # how many of the L are not labels (1 for <sos>)
+
+
+class Selection(NamedTuple):
+    """Which one-label extensions of the n hypotheses go on, as m new hypotheses."""
+
+    parents: torch.Tensor  # (m,) rows among the n
+    labels: torch.Tensor  # (m,) what each is extended by
+    spans: list[Span]  # the rows of each utterance among the m
+
+
+class Scores(NamedTuple):
+    """What a scorer says of one position."""
+
+    scores: torch.Tensor  # (n, V) log-probs; -inf is legal, and stands for "not asked"
+    state: Any  # for `select` and `final`
+    hs: torch.Tensor | None = None  # (n, D) decoder states, if they were asked for
+
+
+class Adapter(Protocol):
+    """How the search asks a scorer."""
+
+    def start(self, memory: Memory) -> Any:
+        """Return the state of B hypotheses that are nothing but their primer."""
+
+    def step(
+        self, state: Any, prefixes: Prefixes, wanted: torch.Tensor | None = None
+    ) -> Scores:
+        """Score the labels that may follow each prefix.
+
+        Args:
+            state: From `start` or `select`.
+            prefixes: The n running hypotheses.
+            wanted: (n, S) the labels to score, for partial scorers under a pre-beam; the
+                end label is scored in any case.
+        """
+
+    def select(self, state: Any, selection: Selection) -> Any:
+        """Return the state of the chosen extensions."""
+
+    def final(self, state: Any) -> torch.Tensor | None:
+        """Return what is added when a hypothesis ends here: (n,), or None for nothing."""

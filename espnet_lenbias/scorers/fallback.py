@@ -1,0 +1,291 @@
+"""Adapters for any ESPnet scorer: always right, only slower.
+
+They call the scorer just as ESPnet's searches do, one state a hypothesis, so they serve
+as the reference that faster adapters are tested against. See :mod:`.base` for shapes.
+"""
+
+import inspect
+from typing import Any, NamedTuple
+
+import torch
+
+from espnet_lenbias.beam import Span
+from espnet_lenbias.espnet_compat import (
+    BatchPartialScorerInterface,
+    BatchScorerInterface,
+    PartialScorerInterface,
+    ScorerInterface,
+)
+from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
+
+
+class State(NamedTuple):
+    """The state of a fallback."""
+
+    memory: Memory
+    states: list[Any]  # one for each hypothesis, in the scorer's own form
+    wanted: torch.Tensor | None = None  # (n, S) what a partial scorer was asked for
+
+
+def _full(scores: torch.Tensor, wanted: torch.Tensor, n_vocab: int) -> torch.Tensor:
+    """Spread (n, S) scores over the vocabulary, -inf elsewhere: (n, V)."""
+    full = scores.new_full((len(scores), n_vocab), -torch.inf)
+    return full.scatter(1, wanted, scores)
+
+
+def _with_eos(wanted: torch.Tensor, eos: int) -> torch.Tensor:
+    """Append the end label to the labels of each hypothesis, (n, S) to (n, S + 1).
+
+    Where it is there already it stands twice, which changes no score.
+    """
+    return torch.cat([wanted, wanted.new_full((len(wanted), 1), eos)], dim=1)
+
+
+class _Fallback:
+    """What the fallbacks share: start, select, final."""
+
+    def __init__(self, scorer: ScorerInterface):
+        self.scorer = scorer
+        own = type(scorer).final_score is not ScorerInterface.final_score
+        self._has_final_score = own
+
+    def start(self, memory: Memory) -> State:
+        """Return the scorer's initial state of each utterance."""
+        utts = range(len(memory))
+        return State(memory, [self._init(memory.first_frames(b)) for b in utts])
+
+    def _init(self, frames: torch.Tensor) -> Any:
+        return self.scorer.init_state(frames)
+
+    def select(self, state: State, selection: Selection) -> State:
+        """Return the state of the chosen extensions."""
+        parents = selection.parents.tolist()
+        return State(state.memory, [state.states[i] for i in parents])
+
+    def final(self, state: State) -> torch.Tensor | None:
+        """Return the scorer's `final_score` of each hypothesis, (n,)."""
+        if not self._has_final_score:
+            return None
+        finals = [float(self.scorer.final_score(s)) for s in self._ended(state)]
+        return torch.tensor(finals, device=state.memory.x.device)
+
+    def _ended(self, state: State) -> list[Any]:
+        """Return the state that each hypothesis would have with the end label on it."""
+        return state.states
+
+
+class SingleFallback(_Fallback):
+    """Any `ScorerInterface`, one hypothesis after the other.
+
+    Some scorers keep things of their utterance on themselves between `init_state` and
+    `score` (the attentions of `RNNDecoder` do). With several utterances `init_state` is
+    therefore called again before the hypotheses of each.
+    """
+
+    def __init__(self, scorer: ScorerInterface, is_decoder: bool, return_hs: bool):
+        super().__init__(scorer)
+        self._is_decoder = is_decoder
+        self._return_hs = return_hs and is_decoder
+
+    def step(
+        self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
+    ) -> Scores:
+        """Score all labels after each prefix."""
+        memory = state.memory
+        rows, hs, states = [], [], []
+        for utt, start, stop in prefixes.spans:
+            frames = memory.frames(utt)
+            args = [frames]
+            if self._is_decoder and memory.pre_x is not None:
+                args.append(memory.pre_frames(utt))
+            if len(memory) > 1:
+                self.scorer.init_state(memory.first_frames(utt))
+            for i in range(start, stop):
+                if self._return_hs:
+                    row, h, s = self.scorer.score(
+                        prefixes.yseq[i], state.states[i], *args, return_hs=True
+                    )
+                    hs.append(h.reshape(-1))
+                else:
+                    row, s = self.scorer.score(prefixes.yseq[i], state.states[i], *args)
+                rows.append(row)
+                states.append(s)
+        hs = torch.stack(hs) if hs else None
+        return Scores(torch.stack(rows), State(memory, states), hs)
+
+
+class BatchFallback(_Fallback):
+    """Any `BatchScorerInterface`: all hypotheses in one call where that is right.
+
+    The padding of a batch of utterances must not be attended to: a scorer that takes
+    ESPnet's `xs_mask` gets one, any other is asked utterance by utterance if their
+    lengths differ.
+    """
+
+    def __init__(self, scorer: BatchScorerInterface, is_decoder: bool, return_hs: bool):
+        super().__init__(scorer)
+        self._is_decoder = is_decoder
+        self._return_hs = return_hs and is_decoder
+        parameters = inspect.signature(scorer.batch_score).parameters
+        self._takes_mask = is_decoder and "xs_mask" in parameters
+
+    def _init(self, frames: torch.Tensor) -> Any:
+        return self.scorer.batch_init_state(frames)
+
+    def step(
+        self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
+    ) -> Scores:
+        """Score all labels after each prefix."""
+        memory, spans = state.memory, prefixes.spans
+        same = len({memory.lengths[s.utt] for s in spans}) == 1
+        together = memory.pre_x is None and (same or self._takes_mask)
+        groups = [spans] if together else [[span] for span in spans]
+        parts = [self._call(state, prefixes, group) for group in groups]
+        scores, hs, states = zip(*parts)
+        return Scores(
+            torch.cat(scores),
+            State(memory, [s for part in states for s in part]),
+            torch.cat(hs) if self._return_hs else None,
+        )
+
+    def _call(
+        self, state: State, prefixes: Prefixes, spans: list[Span]
+    ) -> tuple[torch.Tensor, torch.Tensor | None, list[Any]]:
+        rows = slice(spans[0].start, spans[-1].stop)
+        yseq = prefixes.yseq[rows]
+        xs, mask = _memory_of(state.memory, spans)
+        args = [yseq, state.states[rows], xs]
+        kwargs = {} if mask is None else {"xs_mask": mask}
+        pre = state.memory.pre_frames(spans[0].utt)
+        if self._is_decoder and pre is not None:  # then there is one utterance a call
+            args.append(pre.expand(len(yseq), *pre.shape))
+        if self._return_hs:
+            (scores, hs), states = self.scorer.batch_score(
+                *args, **kwargs, return_hs=True
+            )
+        else:
+            scores, states = self.scorer.batch_score(*args, **kwargs)
+            hs = None
+        if states is None:  # a scorer without a state, such as the length bonus
+            states = [None] * len(yseq)
+        elif not isinstance(states, list):
+            states = [self.scorer.select_state(states, i) for i in range(len(yseq))]
+        return scores, hs, states
+
+
+def _memory_of(
+    memory: Memory, spans: list[Span]
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Return the frames that each hypothesis attends to, and the mask of their padding.
+
+    Returns:
+        (n, T, D) frames and (n, 1, T) bool, None where nothing is padded.
+    """
+    counts = [s.stop - s.start for s in spans]
+    if len(spans) == 1:
+        frames = memory.frames(spans[0].utt)
+        return frames.expand(counts[0], *frames.shape), None
+    device = memory.x.device
+    lengths = [memory.lengths[s.utt] for s in spans]
+    longest = max(lengths)
+    repeats = torch.tensor(counts, device=device)
+    utts = torch.tensor([s.utt for s in spans], device=device)
+    xs = memory.x[utts, :longest].repeat_interleave(repeats, dim=0)
+    if min(lengths) == longest:
+        return xs, None
+    n_frames = torch.tensor(lengths, device=device)
+    mask = torch.arange(longest, device=device) < n_frames.unsqueeze(1)
+    return xs, mask.unsqueeze(1).repeat_interleave(repeats, dim=0)
+
+
+class SinglePartialFallback(_Fallback):
+    """Any `PartialScorerInterface`, one hypothesis after the other."""
+
+    def __init__(self, scorer: PartialScorerInterface, n_vocab: int, eos: int):
+        super().__init__(scorer)
+        self._n_vocab = n_vocab
+        self._eos = eos
+
+    def step(
+        self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
+    ) -> Scores:
+        """Score the wanted labels, and the end label, after each prefix."""
+        if wanted is None:
+            every = torch.arange(self._n_vocab, device=prefixes.yseq.device)
+            wanted = every.expand(len(prefixes.yseq), -1)
+        else:
+            wanted = _with_eos(wanted, self._eos)
+        rows, states = [], []
+        for utt, start, stop in prefixes.spans:
+            frames = state.memory.frames(utt)
+            if len(state.memory) > 1:
+                self.scorer.init_state(state.memory.first_frames(utt))
+            for i in range(start, stop):
+                row, s = self.scorer.score_partial(
+                    prefixes.yseq[i], wanted[i], state.states[i], frames
+                )
+                rows.append(row)
+                states.append(s)
+        full = _full(torch.stack(rows), wanted, self._n_vocab)
+        return Scores(full, State(state.memory, states, wanted))
+
+    def select(self, state: State, selection: Selection) -> State:
+        """Return the state of the chosen extensions."""
+        asked = state.wanted[selection.parents] == selection.labels.unsqueeze(1)
+        places = asked.int().argmax(dim=1).tolist()
+        parents = selection.parents.tolist()
+        states = [
+            self.scorer.select_state(state.states[i], j) for i, j in zip(parents, places)
+        ]
+        return State(state.memory, states)
+
+    def _ended(self, state: State) -> list[Any]:
+        places = (state.wanted == self._eos).int().argmax(dim=1).tolist()
+        return [self.scorer.select_state(s, j) for s, j in zip(state.states, places)]
+
+
+class BatchPartialFallback(_Fallback):
+    """Any `BatchPartialScorerInterface`, the hypotheses of an utterance in one call."""
+
+    def __init__(self, scorer: BatchPartialScorerInterface, n_vocab: int, eos: int):
+        super().__init__(scorer)
+        self._n_vocab = n_vocab
+        self._eos = eos
+
+    def _init(self, frames: torch.Tensor) -> Any:
+        return self.scorer.batch_init_state(frames)
+
+    def step(
+        self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
+    ) -> Scores:
+        """Score the wanted labels, and the end label, after each prefix."""
+        if wanted is not None:
+            wanted = _with_eos(wanted, self._eos)
+        parts, states = [], []
+        for span in prefixes.spans:
+            frames = state.memory.frames(span.utt)
+            n = span.stop - span.start
+            scores, new = self.scorer.batch_score_partial(
+                prefixes.yseq[span.rows],
+                None if wanted is None else wanted[span.rows],
+                state.states[span.rows],
+                frames.expand(n, *frames.shape),
+            )
+            parts.append(scores)
+            states += [(new, i) for i in range(n)]
+        scores = torch.cat(parts)  # (n, V)
+        if wanted is not None:
+            scores = _full(scores.gather(1, wanted), wanted, self._n_vocab)
+        return Scores(scores, State(state.memory, states))
+
+    def select(self, state: State, selection: Selection) -> State:
+        """Return the state of the chosen extensions."""
+        chosen = zip(selection.parents.tolist(), selection.labels.tolist())
+        return State(state.memory, [self._pick(state.states[i], v) for i, v in chosen])
+
+    def _pick(self, state: tuple[Any, int], label: int) -> Any:
+        batch_state, i = state
+        return self.scorer.select_state(batch_state, i, label)
+
+    def _ended(self, state: State) -> list[Any]:
+        return [self._pick(s, self._eos) for s in state.states]
