@@ -15,6 +15,8 @@ from espnet_lenbias.scorers.fallback import (
     SingleFallback,
     SinglePartialFallback,
 )
+from espnet_lenbias.scorers.transformer import CachedTransformer
+from espnet_lenbias.scorers.transformer import supports as is_cached_transformer
 
 __all__ = ["Adapter", "Memory", "Prefixes", "Scores", "Selection", "adapter_for"]
 
@@ -38,5 +40,7 @@ def adapter_for(
         return BatchPartialFallback(scorer, n_vocab, eos)
     if isinstance(scorer, PartialScorerInterface):
         return SinglePartialFallback(scorer, n_vocab, eos)
+    if is_cached_transformer(scorer):
+        return CachedTransformer(scorer, return_hs)
     kind = BatchFallback if isinstance(scorer, BatchScorerInterface) else SingleFallback
     return kind(scorer, is_decoder="decoder" in name, return_hs=return_hs)

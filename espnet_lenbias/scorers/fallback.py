@@ -41,6 +41,19 @@ def _with_eos(wanted: torch.Tensor, eos: int) -> torch.Tensor:
     return torch.cat([wanted, wanted.new_full((len(wanted), 1), eos)], dim=1)
 
 
+def _own(state: Any) -> Any:
+    """Copy the lists, dicts and tuples of a state, not the tensors in them.
+
+    Hypotheses of one parent start from one state, and some scorers add to its lists in
+    place (the coverage attentions do): each needs lists of its own.
+    """
+    if type(state) is dict:
+        return {key: _own(value) for key, value in state.items()}
+    if type(state) in (list, tuple):
+        return type(state)(_own(value) for value in state)
+    return state
+
+
 class _Fallback:
     """What the fallbacks share: start, select, final."""
 
@@ -60,7 +73,7 @@ class _Fallback:
     def select(self, state: State, selection: Selection) -> State:
         """Return the state of the chosen extensions."""
         parents = selection.parents.tolist()
-        return State(state.memory, [state.states[i] for i in parents])
+        return State(state.memory, [_own(state.states[i]) for i in parents])
 
     def final(self, state: State) -> torch.Tensor | None:
         """Return the scorer's `final_score` of each hypothesis, (n,)."""

@@ -1,0 +1,221 @@
+"""A transformer decoder with keys and values cached, asked for one label at a time.
+
+ESPnet caches the outputs of the layers and computes keys and values from them anew at
+every position, those of the encoder output even for every hypothesis. Here
+
+* the keys and values of the encoder output are computed once for each utterance and
+  shared by its hypotheses, which attend to them in one matrix product;
+* the keys and values of the labels are computed once and follow the hypotheses.
+
+h is the number of heads, d the size of one, D = h d; the other symbols are those of
+:mod:`.base`.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from espnet_lenbias.beam import Span
+from espnet_lenbias.espnet_compat import (
+    DecoderLayer,
+    MultiHeadedAttention,
+    PositionalEncoding,
+    PositionwiseFeedForward,
+    ScaledPositionalEncoding,
+    TransformerDecoder,
+)
+from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
+
+
+class KeysValues(NamedTuple):
+    """Keys and values of one attention."""
+
+    keys: torch.Tensor  # (..., h, positions, d)
+    values: torch.Tensor  # likewise
+
+
+class State(NamedTuple):
+    """What is cached; one entry for each layer."""
+
+    memory: list[list[KeysValues]]  # then for each utterance, (h, T_utt, d), unpadded
+    labels: list[KeysValues | None]  # (n, h, positions so far, d); None before the first
+
+
+def supports(decoder: object) -> bool:
+    """Tell whether this adapter computes what the decoder computes.
+
+    Decoders that are built of other layers (lightweight and dynamic convolutions, two
+    attended sources) or take other input are left to the fallback.
+    """
+    if type(decoder) is not TransformerDecoder or decoder.output_layer is None:
+        return False
+    embedding, *rest = decoder.embed
+    if not isinstance(embedding, torch.nn.Embedding) or len(rest) != 1:
+        return False
+    return type(rest[0]) in (PositionalEncoding, ScaledPositionalEncoding) and all(
+        type(layer) is DecoderLayer
+        and type(layer.self_attn) is MultiHeadedAttention
+        and type(layer.src_attn) is MultiHeadedAttention
+        and type(layer.feed_forward) is PositionwiseFeedForward
+        and layer.sequential_attn is None
+        for layer in decoder.decoders
+    )
+
+
+class CachedTransformer:
+    """Adapter of ESPnet's `TransformerDecoder`."""
+
+    def __init__(self, decoder: TransformerDecoder, return_hs: bool = False):
+        self.decoder = decoder
+        self._return_hs = return_hs
+
+    def start(self, memory: Memory) -> State:
+        """Compute keys and values of the encoder output, once for all positions."""
+        utts = [memory.frames(b) for b in range(len(memory))]
+        layers = self.decoder.decoders
+        return State(
+            [[_project(layer.src_attn, x) for x in utts] for layer in layers],
+            [None] * len(layers),
+        )
+
+    def step(
+        self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
+    ) -> Scores:
+        """Score all labels after each prefix.
+
+        The first call covers the whole primer, each later one a single label more.
+        """
+        labels = list(state.labels)
+        done = 0 if labels[0] is None else labels[0].keys.size(2)
+        x = None
+        for position in range(done, prefixes.yseq.size(1)):
+            x = _embed(self.decoder, prefixes.yseq[:, position], position)
+            for i, layer in enumerate(self.decoder.decoders):
+                x, labels[i] = _layer(
+                    layer, x, labels[i], state.memory[i], prefixes.spans
+                )
+        if self.decoder.normalize_before:
+            x = self.decoder.after_norm(x)
+        scores = torch.log_softmax(self.decoder.output_layer(x), dim=-1)
+        return Scores(
+            scores, State(state.memory, labels), x if self._return_hs else None
+        )
+
+    def select(self, state: State, selection: Selection) -> State:
+        """Return the state of the chosen extensions."""
+        parents = selection.parents
+        labels = [KeysValues(k[parents], v[parents]) for k, v in state.labels]
+        return State(state.memory, labels)
+
+    def final(self, state: State) -> None:
+        """A decoder adds nothing when a hypothesis ends."""
+        return None
+
+
+def _embed(
+    decoder: TransformerDecoder, labels: torch.Tensor, position: int
+) -> torch.Tensor:
+    """Embed the label that each hypothesis has at a position: (n,) to (n, D)."""
+    embedding, encoding = decoder.embed
+    x = embedding(labels)
+    encoding.extend_pe(x.new_zeros(1, position + 1, 1))
+    offset = encoding.pe[0, position].to(x.dtype)
+    if type(encoding) is ScaledPositionalEncoding:
+        return x + encoding.alpha * offset
+    return x * encoding.xscale + offset
+
+
+def _layer(
+    layer: DecoderLayer,
+    x: torch.Tensor,
+    past: KeysValues | None,
+    memory: list[KeysValues],
+    spans: list[Span],
+) -> tuple[torch.Tensor, KeysValues]:
+    """Run one decoder layer for the newest position of each hypothesis.
+
+    Args:
+        layer: The layer.
+        x: (n, D) its input.
+        past: Keys and values of the earlier positions.
+        memory: Keys and values of the encoder output, for each utterance.
+        spans: The rows of each utterance among the n.
+
+    Returns:
+        (n, D) output, and the keys and values with this position added.
+    """
+    y = layer.norm1(x) if layer.normalize_before else x
+    new = _project(layer.self_attn, y.unsqueeze(1))  # (n, h, 1, d)
+    if past is not None:
+        new = KeysValues(*(torch.cat(pair, dim=2) for pair in zip(past, new)))
+    context = _attend_labels(layer.self_attn, y, new)
+    x = _add(layer, x, y, context, "concat_linear1")
+    if not layer.normalize_before:
+        x = layer.norm1(x)
+
+    y = layer.norm2(x) if layer.normalize_before else x
+    context = _attend_memory(layer.src_attn, y, memory, spans)
+    x = _add(layer, x, y, context, "concat_linear2")
+    if not layer.normalize_before:
+        x = layer.norm2(x)
+
+    y = layer.norm3(x) if layer.normalize_before else x
+    x = x + layer.feed_forward(y)
+    return (x if layer.normalize_before else layer.norm3(x)), new
+
+
+def _add(
+    layer: DecoderLayer,
+    x: torch.Tensor,
+    y: torch.Tensor,
+    context: torch.Tensor,
+    linear: str,
+) -> torch.Tensor:
+    """Add what an attention found to the residual branch: (n, D)."""
+    if layer.concat_after:
+        context = getattr(layer, linear)(torch.cat([y, context], dim=-1))
+    return x + context
+
+
+def _query(attention: MultiHeadedAttention, x: torch.Tensor) -> torch.Tensor:
+    """Project (n, D) to queries, (n, h, d)."""
+    return attention.q_norm(attention.linear_q(x).unflatten(-1, (attention.h, -1)))
+
+
+def _project(attention: MultiHeadedAttention, x: torch.Tensor) -> KeysValues:
+    """Project (..., positions, D) to keys and values, (..., h, positions, d)."""
+    split = (attention.h, -1)
+    keys = attention.linear_k(x).unflatten(-1, split).transpose(-3, -2)
+    values = attention.linear_v(x).unflatten(-1, split).transpose(-3, -2)
+    return KeysValues(attention.k_norm(keys), values)
+
+
+def _attend_labels(
+    attention: MultiHeadedAttention, x: torch.Tensor, past: KeysValues
+) -> torch.Tensor:
+    """Attend from the newest position to all of the hypothesis: (n, D) to (n, D)."""
+    query = _query(attention, x).unsqueeze(2)
+    context = scaled_dot_product_attention(query, past.keys, past.values)
+    return attention.linear_out(context.flatten(1))
+
+
+def _attend_memory(
+    attention: MultiHeadedAttention,
+    x: torch.Tensor,
+    memory: list[KeysValues],
+    spans: list[Span],
+) -> torch.Tensor:
+    """Attend to the encoder output, which the hypotheses of an utterance share.
+
+    (n, D) to (n, D). One product for each utterance over its own frames: nothing is
+    expanded, and there is no padding to mask.
+    """
+    query = _query(attention, x) / math.sqrt(attention.d_k)
+    contexts = []
+    for span in spans:
+        keys, values = memory[span.utt]  # (h, T, d)
+        weights = query[span.rows].transpose(0, 1) @ keys.transpose(1, 2)  # (h, n_b, T)
+        contexts.append((weights.softmax(dim=-1) @ values).transpose(0, 1).flatten(1))
+    return attention.linear_out(torch.cat(contexts))
