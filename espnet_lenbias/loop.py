@@ -112,9 +112,10 @@ class Decoding:
         """Do position N: score, prune, put away what has ended, reorder the rest."""
         beam = self.beam
         utts = [span.utt for span in beam.spans]
-        step = self._score()
         grid = Grid(beam.spans, beam.q.device)
-        q = self._extensions(step, grid, length)
+        short = grid.spread([length < self.bounds[b].shortest for b in utts])
+        step = self._score(short)
+        q = self._extensions(step, grid, short)
         verdict = self.rule.judge(q, grid, length)
         self.recorder.add(utts, verdict.record)
         reading = _read(verdict)
@@ -131,8 +132,12 @@ class Decoding:
         self._let_go(reasons, reading, step, utts)
         self._go_on([not r for r in reasons], verdict, reading, q, step, utts)
 
-    def _score(self) -> Step:
-        """Ask all scorers, the partial ones for what the pre-beam of the others leaves."""
+    def _score(self, short: torch.Tensor) -> Step:
+        """Ask all scorers, the partial ones for what the pre-beam of the others leaves.
+
+        Args:
+            short: (n,) bool, where the end label is masked.
+        """
         search, beam = self.search, self.beam
         prefixes = Prefixes(beam.yseq, beam.spans, self.primer_length)
         by_scorer, states, hs = {}, {}, None
@@ -141,8 +146,8 @@ class Decoding:
         for name in [*search.full_scorers, *search.part_scorers]:
             if name in search.part_scorers and search.do_pre_beam and wanted is None:
                 key = search.pre_beam_score_key
-                scores = weighted if key == "full" else by_scorer[key]
-                wanted = scores.topk(search.pre_beam_size, dim=1).indices
+                by = weighted if key == "full" else by_scorer[key]
+                wanted = self._pre_beam(by, short)
             adapter = self.adapters[name]
             result = adapter.step(self.states[name], prefixes, wanted)
             scores = result.scores.to(weighted.dtype)
@@ -155,22 +160,41 @@ class Decoding:
             weighted = weighted + search.weights[name] * scores
         return Step(by_scorer, weighted, states, hs)
 
-    def _extensions(self, step: Step, grid: Grid, length: int) -> torch.Tensor:
-        """Return q of all extensions, -inf for what may not be at this position: (n, V)."""
+    def _pre_beam(self, scores: torch.Tensor, short: torch.Tensor) -> torch.Tensor:
+        """Return the labels that partial scorers are asked for: ESPnet's pre-beam.
+
+        Args:
+            scores: (n, V) what it chooses by.
+            short: (n,) bool, where the end label is masked and so takes no place.
+
+        Returns:
+            (n, S) labels.
+        """
+        scores = scores.clone()
+        scores[:, self.search.eos].masked_fill_(short, -math.inf)
+        return scores.topk(self.search.pre_beam_size, dim=1).indices
+
+    def _extensions(self, step: Step, grid: Grid, short: torch.Tensor) -> torch.Tensor:
+        """Return q of all extensions, -inf for what may not be at this position.
+
+        Args:
+            step: What the scorers say.
+            grid: Which rows belong to which slot.
+            short: (n,) bool, where the output would be shorter than the minimum.
+
+        Returns:
+            (n, V).
+        """
         q = self.beam.q.unsqueeze(1) + step.weighted
-        utts = [span.utt for span in self.beam.spans]
-        short = [length < self.bounds[b].shortest for b in utts]
-        closing = [b in self.closing for b in utts]
+        closing = grid.spread([s.utt in self.closing for s in self.beam.spans])
+        barred = short
         may_end = self.rule.may_end(step.weighted)
-        if may_end is not None or any(short):
-            barred = grid.spread(short)
-            if may_end is not None:
-                barred = barred | ~may_end
-            barred &= ~grid.spread(closing)
-            q[:, self.search.eos].masked_fill_(barred, -math.inf)
-        if any(closing):
+        if may_end is not None:
+            barred = barred | ~may_end
+        q[:, self.search.eos].masked_fill_(barred & ~closing, -math.inf)
+        if self.closing:
             others = torch.arange(q.size(1), device=q.device) != self.search.eos
-            q.masked_fill_(grid.spread(closing).unsqueeze(1) & others, -math.inf)
+            q.masked_fill_(closing.unsqueeze(1) & others, -math.inf)
         return q
 
     def _complain(self, step: Step, length: int) -> None:

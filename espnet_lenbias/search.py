@@ -169,10 +169,15 @@ class LabelSynchronousSearch(BeamSearch):
             text = "".join(self.token_list[i] for i in labels)
             # asr.sh's real-time factor wants this marker right after the level
             logger.info(f"best hypo: {text}" + (f" (utt {utt})" if tag else "") + "\n")
-        if trace.stopped == "forced":
+        if trace.stopped == "forced" and trace.kept[-1]:
             logger.warning(
                 f"{tag}no hypothesis had ended within {trace.steps - 1} positions, so "
                 "the output was cut there; a larger maxlenratio leaves it more room"
+            )
+        elif trace.stopped == "forced":
+            logger.warning(
+                f"{tag}at position {trace.steps} no label was possible (every score was "
+                "-inf), so the output was cut there"
             )
 
     def _primer_length(self) -> int:

@@ -98,8 +98,8 @@ class Adapter(Protocol):
         Args:
             state: From `start` or `select`.
             prefixes: The n running hypotheses.
-            wanted: (n, S) the labels to score, for partial scorers under a pre-beam; the
-                end label is scored in any case.
+            wanted: (n, S) the labels to score, for partial scorers under a pre-beam (the
+                end label is scored in any case); None: all.
         """
 
     def select(self, state: Any, selection: Selection) -> Any:

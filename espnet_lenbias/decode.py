@@ -1,0 +1,171 @@
+"""Decoding a data set: batches in, result rows out, no utterance harming another."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from espnet_lenbias.decode_log import paired_markers
+from espnet_lenbias.results import ResultFolder, empty_value
+from espnet_lenbias.search import Hypothesis
+from espnet_lenbias.utterances import Batch, Unreadable, reason
+
+# (key, data) of utterances that could be read.
+Readable = Sequence[tuple[str, dict[str, np.ndarray]]]
+
+# ESPnet's result for one utterance: (text, tokens, token ids, hypothesis), best first.
+NBest = Sequence[tuple[str | None, list[str], list[int], Any]]
+
+# File below the output folder -> the utterance's value in it.
+Row = dict[str, str]
+
+Collate = Callable[[Readable], tuple[list[str], dict[str, torch.Tensor]]]
+
+
+def decode(
+    model: Any, batches: Iterable[Batch], collate: Collate, folder: ResultFolder
+) -> dict[str, str]:
+    """Decode batches of utterances into the result folder.
+
+    Args:
+        model: ESPnet's or our ``Speech2Text``.
+        batches: See :func:`espnet_lenbias.utterances.read_batches`.
+        collate: ESPnet's, which pads the data of utterances into a batch.
+        folder: Where results go, each as soon as it is there.
+
+    Returns:
+        Why an utterance has no result, for each that has none.
+    """
+    failures: dict[str, str] = {}
+    for batch in batches:
+        readable = []
+        for key, data in batch:
+            if isinstance(data, Unreadable):
+                failures[key] = data.reason
+            else:
+                readable.append((key, data))
+        for key, outcome in _recognise(model, readable, collate):
+            if isinstance(outcome, str):
+                failures[key] = outcome
+            else:
+                folder.add(key, outcome)
+    return failures
+
+
+def watch(search: torch.nn.Module | None, ours: bool) -> None:
+    """Have a search refuse what has no frames and, if it is ours, count its steps."""
+    if search is None:  # a transducer's, or Hugging Face's, is no such module
+        return
+    search.register_forward_pre_hook(_refuse_no_frames, with_kwargs=True)
+    if ours:
+        search.register_forward_hook(_note_steps)
+
+
+def _refuse_no_frames(_: torch.nn.Module, args: tuple, kwargs: dict) -> None:
+    """Raise for a padded batch as ESPnet's encoders do for one utterance too short."""
+    x = kwargs["x"] if "x" in kwargs else args[0]
+    lengths = kwargs.get("x_lengths")
+    if x.size(-2) == 0 or (lengths is not None and bool((lengths <= 0).any())):
+        raise ValueError("too short: the encoder makes no frame of it")
+
+
+def _note_steps(search: torch.nn.Module, _: tuple, output: list) -> None:
+    """Tell each hypothesis how many positions its search has expanded."""
+    nbest_lists = [output] if isinstance(output[0], Hypothesis) else output
+    for nbest, trace in zip(nbest_lists, search.trace, strict=True):
+        for hypothesis in nbest:
+            hypothesis.steps = trace.steps
+
+
+def result_row(results: Any, nbest: int, multi_speaker: bool) -> Row:
+    """Return what an utterance's result puts into each file.
+
+    Args:
+        results: What ESPnet's ``Speech2Text`` returns for it.
+        nbest: How many ranks have files.
+        multi_speaker: Whether there is an n-best list for each speaker.
+    """
+    if multi_speaker:
+        row = {}
+        for speaker, nbest_list in enumerate(results, 1):
+            row |= _nbest_row(nbest_list, nbest, f"_spk{speaker}")
+        return row
+    interctc = {}
+    if isinstance(results, tuple):  # with the encoder's intermediate predictions
+        results, interctc = results
+    row = _nbest_row(results, nbest, "")
+    for layer, tokens in interctc.items():
+        row[f"1best_recog/encoder_interctc_layer{layer}.txt"] = " ".join(tokens)
+    return row
+
+
+def _nbest_row(results: NBest, nbest: int, suffix: str) -> Row:
+    """Return the fields of ranks 1 to `nbest`, empty ones where hypotheses run out."""
+    if not results:
+        raise ValueError("the search found no hypothesis; lower minlenratio")
+    ranks = [_fields(*result) for result in results[:nbest]]
+    blank = {name: empty_value(name) for name in ranks[0]}
+    ranks += [blank] * (nbest - len(ranks))
+    return {
+        f"{n}best_recog/{name}{suffix}": value
+        for n, fields in enumerate(ranks, 1)
+        for name, value in fields.items()
+    }
+
+
+def _fields(
+    text: str | None, tokens: list[str], token_ids: list[int], hypothesis: Any
+) -> dict[str, str]:
+    """Return the values that ESPnet writes for a hypothesis, and ours if it is ours."""
+    fields = {
+        "token": " ".join(tokens),
+        "token_int": " ".join(map(str, token_ids)),
+        "score": str(hypothesis.score),
+    }
+    if text is not None:
+        fields["text"] = text
+    if isinstance(hypothesis, Hypothesis):
+        fields["original_score"] = str(hypothesis.original_score)
+        fields["steps"] = str(hypothesis.steps)
+    return fields
+
+
+def _recognise(
+    model: Any, batch: Readable, collate: Collate
+) -> Iterator[tuple[str, Row | str]]:
+    """Yield the key of each utterance with its row, or with the reason of its failure.
+
+    Where a batch fails its utterances are tried one by one.
+    """
+    if not batch:
+        return
+    keys = [key for key, _ in batch]
+    try:
+        with paired_markers():
+            results = _call(model, collate(batch)[1])
+            multi_speaker = model.enh_s2t_task or model.multi_asr
+            rows = [result_row(r, model.nbest, multi_speaker) for r in results]
+    except Exception as e:  # whatever it is, it is this batch's alone
+        why = reason(e)
+    else:
+        yield from zip(keys, rows, strict=True)
+        return
+    # Out of the handler, the frames that held the batch's memory are gone.
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    if len(batch) == 1:
+        logging.warning(f"Utterance {keys[0]}: {why}")
+        yield keys[0], why
+        return
+    logging.warning(f"Utterances {keys}: {why}; retrying them one at a time")
+    for utterance in batch:
+        yield from _recognise(model, [utterance], collate)
+
+
+def _call(model: Any, batch: dict[str, torch.Tensor]) -> list:
+    """Call the model as ESPnet's own tool does: for one utterance, or for a batch."""
+    if model.batch_size > 1:
+        return model.batch_decode(**batch)
+    return [model(**{k: v[0] for k, v in batch.items() if not k.endswith("_lengths")})]

@@ -1,0 +1,65 @@
+"""Log lines of a decoding attempt that recipes count.
+
+ESPnet's recipes compute the real-time factor from the lines ``speech length: n``, logged
+when an utterance is read, and ``best hypo: ...``, logged when it is decoded, and require
+as many of one as of the other. An attempt that fails and is made again must leave neither.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+_START = "speech length"
+_END = "best hypo"
+
+
+@contextmanager
+def paired_markers() -> Iterator[None]:
+    """Hold log records back until an attempt is over, then pass on what should stay."""
+    root = logging.getLogger()
+    handlers = root.handlers[:]
+    held = _Holder()
+    root.handlers[:] = [held]
+    failed = True
+    try:
+        yield
+        failed = False
+    finally:
+        root.handlers[:] = handlers
+        for record in _kept(held.records, failed):
+            for handler in handlers:
+                if record.levelno >= handler.level:
+                    handler.handle(record)
+
+
+class _Holder(logging.Handler):
+    def __init__(self):
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
+def _kept(
+    records: Sequence[logging.LogRecord], failed: bool
+) -> list[logging.LogRecord]:
+    """Drop the start markers that no end marker answers; on failure, all markers.
+
+    A batch that ran out of memory has been started again inside the attempt, in halves:
+    going backwards, each end marker belongs to the nearest start marker before it.
+    """
+    kept = []
+    unanswered = 0
+    for record in reversed(records):
+        message = record.getMessage()
+        if message.startswith((_START, _END)) and failed:
+            continue
+        if message.startswith(_END):
+            unanswered += 1
+        elif message.startswith(_START):
+            if not unanswered:
+                continue
+            unanswered -= 1
+        kept.append(record)
+    return kept[::-1]

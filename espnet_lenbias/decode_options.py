@@ -1,0 +1,163 @@
+"""The options of a decoding run: ESPnet's own and the search, verified at the door.
+
+No torch in here: a mistake in a decode config must show in a second, not after the
+imports that decoding needs.
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from espnet_lenbias.espnet_compat import inference_parser
+from espnet_lenbias.pretrained import check_archive, is_archive
+from espnet_lenbias.registry import (
+    available_searches,
+    check_espnet_options,
+    check_search_conf,
+    nearest,
+)
+
+_DATA = "data_path_and_name_and_type"
+
+# Options that change where or how fast a run goes, not what it finds.
+_NOT_RESULTS = {
+    "batch_size",
+    "config",
+    "key_file",
+    "log_level",
+    "ngpu",
+    "num_workers",
+    "output_dir",
+}
+
+
+def get_parser(module: str) -> argparse.ArgumentParser:
+    """Return the parser of an ESPnet inference tool with the search options added."""
+    # ESPnet's own action and import path; light, unlike the tool itself.
+    from espnet2.utils.nested_dict_action import NestedDictAction
+
+    parser = inference_parser(module)
+    group = parser.add_argument_group("The search")
+    group.add_argument(
+        "--search",
+        default="explicit_length",
+        help=f"One of: {', '.join(available_searches())}",
+    )
+    group.add_argument(
+        "--search_conf",
+        action=NestedDictAction,
+        default={},
+        help="Options of the search, e.g. --search_conf score_threshold=8.0; "
+        "`espnet-lenbias searches` lists them",
+    )
+    return parser
+
+
+def parse(
+    parser: argparse.ArgumentParser, cmd: Sequence[str] | None
+) -> argparse.Namespace:
+    """Parse the command line and its decode config; exit with status 2 on a mistake."""
+    config = _read_config(parser, cmd)
+    args, unknown = parser.parse_known_args(cmd)
+    if unknown:
+        options = [flag for a in parser._actions for flag in a.option_strings]
+        _fail(
+            parser,
+            f"unrecognized arguments: {' '.join(unknown)}{nearest(unknown[0], options)}",
+        )
+    args.search_conf = args.search_conf or {}
+    options = vars(args)
+
+    def source(*keys: str) -> str:
+        return f"{args.config}: " if config.keys() & set(keys) else ""
+
+    name_source = source("search") if config.get("search") == args.search else ""
+    with _reported(parser, name_source):
+        check_search_conf(args.search, {})
+    with _reported(parser, source("search_conf")):
+        check_search_conf(args.search, args.search_conf)
+    with _reported(parser, source(*options.keys() - {"search", "search_conf"})):
+        check_espnet_options(args.search, options)
+        _check_files(options)
+    return args
+
+
+def run_options(args: argparse.Namespace) -> dict[str, str]:
+    """Return what decides the results of a run, for a later run to compare with.
+
+    Files are described by size and time of change too, so that a model that was
+    trained further under the same name is not taken for the old one.
+    """
+    options = {
+        key: _described(value)
+        for key, value in vars(args).items()
+        if key not in _NOT_RESULTS
+    }
+    for package in ("espnet", "espnet_lenbias"):
+        options[f"{package} version"] = version(package)
+    return options
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(_described(item) for item in value)
+    if isinstance(value, str) and Path(value).is_file():
+        stat = Path(value).stat()
+        return f"{value} ({stat.st_size} bytes, changed at {stat.st_mtime})"
+    return str(value)
+
+
+def _read_config(
+    parser: argparse.ArgumentParser, cmd: Sequence[str] | None
+) -> Mapping[str, Any]:
+    """Read the file of ``--config``, if any, and verify its keys."""
+    finder = argparse.ArgumentParser(add_help=False)
+    finder.add_argument("--config")
+    path = finder.parse_known_args(cmd)[0].config
+    if path is None or not Path(path).is_file():
+        return {}  # ESPnet's parser reports a missing file
+    try:
+        config = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as e:
+        _fail(parser, f"{path}: not a yaml file: {e}")
+    if not isinstance(config, dict):
+        _fail(parser, f"{path}: a decode config holds `option: value` lines")
+    valid = [action.dest for action in parser._actions]
+    for key in config:
+        if key not in valid:
+            _fail(parser, f"{path}: unknown option {key}{nearest(key, valid)}")
+    return config
+
+
+def _check_files(options: Mapping[str, Any]) -> None:
+    """Verify that the files which the options name are there."""
+    files = {
+        key: value
+        for key, value in options.items()
+        if key.endswith(("_file", "_config")) and value is not None
+    }
+    files |= {f"data of {name}": path for path, name, _ in options[_DATA]}
+    for key, path in files.items():
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"{key}: there is no file {path}")
+    if options["model_tag"] is not None and is_archive(options["model_tag"]):
+        check_archive(Path(options["model_tag"]))
+
+
+@contextmanager
+def _reported(parser: argparse.ArgumentParser, source: str) -> Iterator[None]:
+    """Turn a failed check into an error message that names its source."""
+    try:
+        yield
+    except (ValueError, OSError) as e:
+        _fail(parser, f"{source}{e}")
+
+
+def _fail(parser: argparse.ArgumentParser, message: str) -> None:
+    """Exit without the usage text, which for ESPnet's tools fills two screens."""
+    parser.exit(2, f"{parser.prog}: error: {message}\n")

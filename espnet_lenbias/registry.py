@@ -1,0 +1,128 @@
+"""The searches that can be chosen by name, in this package and in others.
+
+A package adds one with an entry point in the group ``espnet.beam_search``: a class (or
+a factory) that takes the arguments of ESPnet's ``BeamSearch``; its keyword-only
+parameters are what ``search_conf`` may hold. No torch in here.
+"""
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from espnet_lenbias.options import ExplicitLengthOptions, SimpleOptions
+
+GROUP = "espnet.beam_search"
+
+# The search that ESPnet itself builds: an inference object keeps it untouched.
+ESPNET = "espnet"
+
+# This package's searches, whose options are known without loading them.
+OPTIONS = {"explicit_length": ExplicitLengthOptions, "simple": SimpleOptions}
+
+# ESPnet options that choose another kind of search -> what that search is.
+_OTHER_DECODING = {
+    "streaming": "blockwise streaming search",
+    "time_sync": "time-synchronous search",
+    "partial_ar": "partially autoregressive decoding",
+    "hugging_face_decoder": "Hugging Face generation",
+}
+
+
+def available_searches() -> list[str]:
+    """Return the names that ``search`` can have, sorted; imports none of them."""
+    return sorted(_entry_points())
+
+
+def load_search(name: str) -> Callable[..., Any]:
+    """Return the search class (or factory) of that name.
+
+    Raises:
+        ValueError: no installed package has a search of that name.
+    """
+    return _entry_point(name).load()
+
+
+def search_options(name: str) -> dict[str, Any]:
+    """Return what ``search_conf`` may hold for this search: option -> default."""
+    if name in OPTIONS:
+        return {field.name: field.default for field in fields(OPTIONS[name])}
+    parameters = inspect.signature(load_search(name)).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def check_search_conf(name: str, conf: Mapping[str, Any]) -> None:
+    """Verify the name of a search, the keys of its ``search_conf`` and their values.
+
+    Raises:
+        ValueError: names what is wrong and the nearest valid name.
+    """
+    _entry_point(name)
+    if not isinstance(conf, Mapping):
+        raise ValueError(f"search_conf must be a mapping of options, not {conf!r}")
+    options = search_options(name)
+    for key in conf:
+        if key not in options:
+            raise ValueError(f"search_conf: {_unknown_option(name, key, options)}")
+    if name in OPTIONS:
+        try:
+            # A decoder always knows its n-best size: it is an option of ESPnet's.
+            OPTIONS[name](**{"nbest": 1, **conf})
+        except ValueError as e:
+            raise ValueError(f"search_conf of {name}: {e}") from e
+
+
+def check_espnet_options(name: str, options: Mapping[str, Any]) -> None:
+    """Verify that ESPnet's own inference options go together with this search.
+
+    Raises:
+        ValueError: names the option and says what to do instead.
+    """
+    if name == ESPNET:
+        return
+    for option, what in _OTHER_DECODING.items():
+        if options.get(option):
+            raise ValueError(
+                f"{option}: {what} is not label-synchronous beam search, so it does "
+                f"not go with search: {name}. Leave {option} out, or say search: espnet"
+            )
+    if name in OPTIONS and options.get("normalize_length"):
+        remedy = {
+            "explicit_length": "it has no length bias to correct; leave it out",
+            "simple": "say length_norm: true in search_conf, which also prunes by it",
+        }[name]
+        raise ValueError(f"normalize_length does not go with search: {name}: {remedy}")
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """Return ``"; did you mean X?"`` for the most similar valid name, or ``""``."""
+    close = difflib.get_close_matches(str(name), list(valid), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _entry_points() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def _entry_point(name: str) -> EntryPoint:
+    points = _entry_points()
+    if name not in points:
+        raise ValueError(
+            f"there is no search {name!r}{nearest(name, points)} "
+            f"(available: {', '.join(sorted(points))})"
+        )
+    return points[name]
+
+
+def _unknown_option(name: str, key: str, options: Iterable[str]) -> str:
+    owners = [
+        other
+        for other, known in OPTIONS.items()
+        if key in {field.name for field in fields(known)}
+    ]
+    if owners:
+        return f"{key} is an option of search: {' and '.join(owners)}, not of {name}"
+    known = ", ".join(options) or "none"
+    return f"{name} has no option {key}{nearest(key, options)} (its options: {known})"

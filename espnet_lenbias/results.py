@@ -1,0 +1,164 @@
+"""The result files of a decoding run, complete and in order whatever happened.
+
+Results are appended as they come, so that they can be watched; a journal beside them
+holds one line for each finished utterance, from which an interrupted run goes on and the
+files are written anew, in the order of the keys, at its end.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+# Where the journal lies in the output folder. Its first line holds the run's options,
+# each further line one utterance: [key, {file: value}].
+JOURNAL = "decoding.jsonl"
+
+# What stands for a hypothesis that is not there, beside the empty text and labels.
+_EMPTY = {"score": "nan", "original_score": "nan", "steps": "0"}
+
+# The files that a recogniser writes for each rank.
+_USUAL_FILES = ("token", "token_int", "score", "text")
+
+
+class OtherRunError(ValueError):
+    """The output folder holds the results of a run with other options."""
+
+
+class ResultFolder:
+    """Result files ``<folder>/<n>best_recog/<name>``, a line ``key value`` each.
+
+    Args:
+        folder: The output folder; made if need be.
+        keys: The utterances that get a line in every file, in this order.
+        options: What decides the results; see :func:`decode_options.run_options`.
+
+    Raises:
+        OtherRunError: Says which options differ from those of the results found there.
+
+    """
+
+    def __init__(self, folder: Path, keys: Sequence[str], options: Mapping[str, str]):
+        self.folder = folder
+        self.keys = keys
+        journal = folder / JOURNAL
+        self._rows = _read_journal(journal, options) if journal.exists() else {}
+        folder.mkdir(parents=True, exist_ok=True)
+        # Written anew: a run that was killed may have left half a line anywhere.
+        _replace(folder, JOURNAL, _journal_lines(options, self._rows))
+        self._journal = journal.open("a", encoding="utf-8")
+        self._written = self._write_files([key for key in keys if key in self._rows])
+
+    def pending(self) -> list[str]:
+        """Return the keys that have no result yet, in order."""
+        return [key for key in self.keys if key not in self._rows]
+
+    def add(self, key: str, row: Mapping[str, str]) -> None:
+        """Write the result of one utterance.
+
+        Args:
+            key: The utterance.
+            row: File below the output folder -> value, e.g. ``1best_recog/text``.
+        """
+        row = {name: value.replace("\n", " ") for name, value in row.items()}
+        self._rows[key] = row
+        self._journal.write(_journal_line(key, row))
+        self._journal.flush()
+        for name, value in row.items():
+            path = self.folder / name
+            path.parent.mkdir(exist_ok=True)
+            # What some other tool has left there does not count.
+            mode = "a" if name in self._written else "w"
+            with path.open(mode, encoding="utf-8") as f:
+                f.write(f"{key} {value}\n")
+            self._written.add(name)
+
+    def finish(self, nbest: int) -> None:
+        """Give every key its line in every file, in order: empty without a result."""
+        self._journal.close()
+        self._write_files(self.keys, nbest)
+
+    def _write_files(self, keys: Sequence[str], nbest: int = 0) -> set[str]:
+        """Write all files with a line for each of these keys; return their names."""
+        names = {name for key in keys for name in self._rows.get(key, ())}
+        usual = [
+            f"{n}best_recog/{name}"
+            for n in range(1, nbest + 1)
+            for name in _USUAL_FILES
+        ]
+        names = names or set(usual)
+        for name in names:
+            empty = empty_value(Path(name).name)
+            _replace(
+                self.folder,
+                name,
+                (f"{key} {self._rows.get(key, {}).get(name, empty)}\n" for key in keys),
+            )
+        return names
+
+
+def empty_value(name: str) -> str:
+    """Return what a result file of this name holds where there is no hypothesis."""
+    return _EMPTY.get(name.split("_spk")[0], "")
+
+
+def read_keys(path: Path) -> list[str]:
+    """Return the first column of a Kaldi-style file, each key once, in order.
+
+    Raises:
+        ValueError: There are none.
+    """
+    with path.open(encoding="utf-8") as f:
+        keys = list(dict.fromkeys(line.split()[0] for line in f if line.strip()))
+    if not keys:
+        raise ValueError(f"{path} holds no utterance keys")
+    return keys
+
+
+def _journal_lines(
+    options: Mapping[str, str], rows: Mapping[str, Mapping[str, str]]
+) -> Iterable[str]:
+    yield json.dumps(dict(options)) + "\n"
+    for key, row in rows.items():
+        yield _journal_line(key, row)
+
+
+def _journal_line(key: str, row: Mapping[str, str]) -> str:
+    return json.dumps([key, dict(row)]) + "\n"
+
+
+def _read_journal(
+    path: Path, options: Mapping[str, str]
+) -> dict[str, Mapping[str, str]]:
+    """Return the rows of the utterances that an earlier run has finished."""
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    del lines[-1]  # empty, or what was being written when the run was killed
+    if not lines:
+        return {}
+    _check_options(path.parent, json.loads(lines[0]), options)
+    return dict(json.loads(line) for line in lines[1:])
+
+
+def _check_options(
+    folder: Path, old: Mapping[str, str], new: Mapping[str, str]
+) -> None:
+    changes = [
+        f"{key} was {old.get(key)}, is {new.get(key)}"
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key)
+    ]
+    if changes:
+        raise OtherRunError(
+            f"output_dir {folder} holds results of a run with other options "
+            f"({'; '.join(changes)}). Give the same options to go on with that run; to "
+            f"decode anew, remove the folder (rm -r {folder}) or name another"
+        )
+
+
+def _replace(folder: Path, name: str, lines: Iterable[str]) -> None:
+    """Write a file below the folder, whole or not at all."""
+    draft = folder / ".draft"
+    with draft.open("w", encoding="utf-8") as f:
+        f.writelines(lines)
+    (folder / name).parent.mkdir(exist_ok=True)
+    os.replace(draft, folder / name)

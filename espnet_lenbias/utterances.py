@@ -1,0 +1,90 @@
+"""Reading the utterances of a data set so that a broken one stops no other."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from espnet_lenbias.espnet_compat import ASRTask, ESPnetDataset
+
+# One batch as it is read: utterance key and its data, or why there are none.
+Batch = list[tuple[str, "dict[str, np.ndarray] | Unreadable"]]
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """Stands for the data of an utterance that could not be read."""
+
+    reason: str
+
+
+class Utterances(torch.utils.data.Dataset):
+    """ESPnet's data set, read by key.
+
+    Args:
+        dataset: Maps a key to its preprocessed data; see ESPnet's ``ESPnetDataset``.
+        keys: The utterances, in order.
+
+    """
+
+    def __init__(self, dataset: ESPnetDataset, keys: Sequence[str]):
+        self.dataset = dataset
+        self.keys = keys
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __getitem__(self, i: int) -> tuple[str, dict[str, np.ndarray] | Unreadable]:
+        key = self.keys[i]
+        try:
+            return key, self.dataset[key][1]
+        except KeyError:
+            files = [path for path, _ in self.dataset.debug_info.values()]
+            return key, Unreadable(f"is not in all of {', '.join(files)}")
+        except Exception as e:  # whatever is wrong with this file, others may be sound
+            return key, Unreadable(reason(e))
+
+
+def build_dataset(
+    data_path_and_name_and_type: Sequence[tuple[str, str, str]],
+    train_args: Any,
+    dtype: str,
+    allow_variable_data_keys: bool,
+) -> ESPnetDataset:
+    """Build ESPnet's data set with the preprocessing of an ASR model."""
+    dataset = ESPnetDataset(
+        data_path_and_name_and_type,
+        float_dtype=dtype,
+        preprocess=ASRTask.build_preprocess_fn(train_args, False),
+        allow_multi_rates=True,  # as ESPnet's inference, which reads file by file
+    )
+    ASRTask.check_task_requirements(
+        dataset, allow_variable_data_keys, train=False, inference=True
+    )
+    return dataset
+
+
+def read_batches(
+    dataset: ESPnetDataset, keys: Sequence[str], batch_size: int, num_workers: int
+) -> Iterator[Batch]:
+    """Read utterances in order, `batch_size` at a time, ahead of time by workers."""
+    return iter(
+        torch.utils.data.DataLoader(
+            Utterances(dataset, keys),
+            batch_size=batch_size,
+            num_workers=num_workers,
+            collate_fn=list,
+        )
+    )
+
+
+def reason(error: BaseException) -> str:
+    """Return an exception as one line of a report."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return (
+            "out of memory; lower beam_size, or decode it on the CPU (--ngpu 0) or on a "
+            "device with more memory"
+        )
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
