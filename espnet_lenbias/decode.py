@@ -49,9 +49,10 @@ def decode(
         for key, outcome in _recognise(model, readable, collate):
             if isinstance(outcome, str):
                 failures[key] = outcome
-            else:
+            elif key not in folder:
                 folder.add(key, outcome)
-    return failures
+    # An earlier run may have decoded a batch mate, which is here for the padding only.
+    return {key: why for key, why in failures.items() if key not in folder}
 
 
 def watch(search: torch.nn.Module | None, ours: bool) -> None:

@@ -1,8 +1,8 @@
 """Log lines of a decoding attempt that recipes count.
 
-ESPnet's recipes compute the real-time factor from the lines ``speech length: n``, logged
-when an utterance is read, and ``best hypo: ...``, logged when it is decoded, and require
-as many of one as of the other. An attempt that fails and is made again must leave neither.
+ESPnet's recipes compute the real-time factor from the lines ``speech length: n``, which
+mark the start of an utterance, and ``best hypo: ...``, which mark its end, and require
+as many of one as of the other. An attempt that fails must leave neither.
 """
 
 import logging

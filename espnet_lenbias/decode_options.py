@@ -66,10 +66,8 @@ def parse(
     args, unknown = parser.parse_known_args(cmd)
     if unknown:
         options = [flag for a in parser._actions for flag in a.option_strings]
-        _fail(
-            parser,
-            f"unrecognized arguments: {' '.join(unknown)}{nearest(unknown[0], options)}",
-        )
+        hint = nearest(unknown[0], options)
+        _fail(parser, f"unrecognized arguments: {' '.join(unknown)}{hint}")
     args.search_conf = args.search_conf or {}
     options = vars(args)
 

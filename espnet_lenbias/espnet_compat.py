@@ -78,7 +78,7 @@ def espnet_search(*args, **kwargs):
 
     Takes the arguments of ESPnet's ``BeamSearch``.
     """
-    from espnet_lenbias.espnet_compat import (
+    from espnet_lenbias.espnet_compat import (  # by way of __getattr__
         BatchBeamSearch,
         BatchScorerInterface,
         BeamSearch,

@@ -6,6 +6,7 @@ parameters are what ``search_conf`` may hold. No torch in here.
 """
 
 import difflib
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
@@ -102,6 +103,7 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
+@functools.cache
 def _entry_points() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 

@@ -1,8 +1,8 @@
 """The result files of a decoding run, complete and in order whatever happened.
 
 Results are appended as they come, so that they can be watched; a journal beside them
-holds one line for each finished utterance, from which an interrupted run goes on and the
-files are written anew, in the order of the keys, at its end.
+holds one line for each finished utterance. From it an interrupted run goes on, and the
+files are written anew, in the order of the keys, at the end.
 """
 
 import json
@@ -49,9 +49,19 @@ class ResultFolder:
         self._journal = journal.open("a", encoding="utf-8")
         self._written = self._write_files([key for key in keys if key in self._rows])
 
-    def pending(self) -> list[str]:
-        """Return the keys that have no result yet, in order."""
-        return [key for key in self.keys if key not in self._rows]
+    def __contains__(self, key: str) -> bool:
+        """Whether there is a result for this utterance."""
+        return key in self._rows
+
+    def pending(self, batch_size: int) -> list[Sequence[str]]:
+        """Return the batches that hold an utterance without a result, in order.
+
+        They are cut from all keys: an utterance has the batch mates, and so the
+        padding, that it has in an unbroken run.
+        """
+        starts = range(0, len(self.keys), batch_size)
+        batches = [self.keys[i : i + batch_size] for i in starts]
+        return [batch for batch in batches if any(key not in self for key in batch)]
 
     def add(self, key: str, row: Mapping[str, str]) -> None:
         """Write the result of one utterance.

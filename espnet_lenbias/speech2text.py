@@ -102,17 +102,17 @@ class Speech2Text(espnet_asr.Speech2Text):
             given.arguments["batch_size"] = 1
         super().__init__(*given.args, **given.kwargs)
         self.search = search
+        self.batch_size = batch_size
         if search != ESPNET:
             use_search(self, search, **conf)
-            self.batch_size = batch_size
 
     @classmethod
     def from_pretrained(cls, model_tag: str | None = None, **kwargs: Any):
         """Build a recogniser from a packed ``.zip`` on disk or a model-zoo tag.
 
         Args:
-            model_tag: See :func:`espnet_lenbias.pretrained.model_files`; None: the files
-                are in `kwargs`.
+            model_tag: See :func:`espnet_lenbias.pretrained.model_files`; None: the
+                files are in `kwargs`.
             **kwargs: What the constructor takes.
         """
         files = model_files(model_tag) if model_tag is not None else {}
@@ -133,12 +133,13 @@ def _label_synchronous_search(model: Any, name: str) -> BeamSearch:
         what = "it has no beam search"
     else:
         what = (
-            f"its search is {type(search).__name__}; build the model without streaming, "
-            "time_sync and partial_ar"
+            f"its search is {type(search).__name__}; build the model without "
+            "streaming, time_sync and partial_ar"
         )
     raise TypeError(
         f"{type(model).__name__} cannot use search: {name}, which needs ESPnet's "
-        f"label-synchronous BeamSearch or BatchBeamSearch: {what}"
+        f"label-synchronous BeamSearch or BatchBeamSearch: {what}, or keep ESPnet's "
+        "own with search: espnet"
     )
 
 

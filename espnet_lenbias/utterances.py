@@ -9,9 +9,6 @@ import torch
 
 from espnet_lenbias.espnet_compat import ASRTask, ESPnetDataset
 
-# One batch as it is read: utterance key and its data, or why there are none.
-Batch = list[tuple[str, "dict[str, np.ndarray] | Unreadable"]]
-
 
 @dataclass(frozen=True)
 class Unreadable:
@@ -20,24 +17,22 @@ class Unreadable:
     reason: str
 
 
+# One batch as it is read: key and data of each utterance.
+Batch = list[tuple[str, dict[str, np.ndarray] | Unreadable]]
+
+
 class Utterances(torch.utils.data.Dataset):
     """ESPnet's data set, read by key.
 
     Args:
         dataset: Maps a key to its preprocessed data; see ESPnet's ``ESPnetDataset``.
-        keys: The utterances, in order.
 
     """
 
-    def __init__(self, dataset: ESPnetDataset, keys: Sequence[str]):
+    def __init__(self, dataset: ESPnetDataset):
         self.dataset = dataset
-        self.keys = keys
 
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def __getitem__(self, i: int) -> tuple[str, dict[str, np.ndarray] | Unreadable]:
-        key = self.keys[i]
+    def __getitem__(self, key: str) -> tuple[str, dict[str, np.ndarray] | Unreadable]:
         try:
             return key, self.dataset[key][1]
         except KeyError:
@@ -67,13 +62,13 @@ def build_dataset(
 
 
 def read_batches(
-    dataset: ESPnetDataset, keys: Sequence[str], batch_size: int, num_workers: int
+    dataset: ESPnetDataset, batches: Sequence[Sequence[str]], num_workers: int
 ) -> Iterator[Batch]:
-    """Read utterances in order, `batch_size` at a time, ahead of time by workers."""
+    """Read batches of utterances in order, ahead of time by workers."""
     return iter(
         torch.utils.data.DataLoader(
-            Utterances(dataset, keys),
-            batch_size=batch_size,
+            Utterances(dataset),
+            batch_sampler=batches,
             num_workers=num_workers,
             collate_fn=list,
         )
@@ -84,7 +79,7 @@ def reason(error: BaseException) -> str:
     """Return an exception as one line of a report."""
     if isinstance(error, torch.OutOfMemoryError):
         return (
-            "out of memory; lower beam_size, or decode it on the CPU (--ngpu 0) or on a "
-            "device with more memory"
+            "out of memory; lower beam_size, or decode it on the CPU (--ngpu 0) or on "
+            "a device with more memory"
         )
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

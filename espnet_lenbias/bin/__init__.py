@@ -1,0 +1,1 @@
+"""Drop-in command lines for ESPnet's inference tools."""

@@ -1,0 +1,106 @@
+"""Drop-in for ``espnet2.bin.asr_inference`` with a choice of searches.
+
+Takes every option of ESPnet's tool, ``--search`` and ``--search_conf``, writes the same
+files, and gives every utterance its line in each of them, whatever happens to it.
+Started again after an interruption it decodes what is missing. Exit status: 0; 1 if
+utterances failed; 2 for a mistake in the options.
+"""
+
+import argparse
+import inspect
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from espnet_lenbias.decode_options import get_parser, parse, run_options
+from espnet_lenbias.espnet_compat import commandline
+from espnet_lenbias.registry import OPTIONS
+from espnet_lenbias.results import OtherRunError, ResultFolder, read_keys
+
+MODULE = "espnet2.bin.asr_inference"
+
+
+def main(cmd: Sequence[str] | None = None) -> int:
+    """Run the tool; return its exit status."""
+    parser = get_parser(MODULE)
+    args = parse(parser, cmd)
+    if args.word_lm_train_config is not None:
+        raise NotImplementedError("Word LM is not implemented")
+    if args.ngpu > 1:
+        raise NotImplementedError("only single GPU decoding is supported")
+    try:
+        keys = read_keys(Path(args.key_file or args.data_path_and_name_and_type[0][0]))
+        folder = ResultFolder(Path(args.output_dir), keys, run_options(args))
+    except (OSError, OtherRunError, ValueError) as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
+
+    print(commandline(), file=sys.stderr)
+    logging.basicConfig(
+        level=args.log_level,
+        format="%(asctime)s (%(module)s:%(lineno)d) %(levelname)s: %(message)s",
+    )
+    done = sum(key in folder for key in keys)
+    if done:
+        logging.info(f"{done} of {len(keys)} utterances are decoded already")
+    pending = folder.pending(args.batch_size)
+    failures = _decode(args, folder, pending) if pending else {}
+    folder.finish(args.nbest)
+    return _report(failures, len(keys))
+
+
+def _decode(
+    args: argparse.Namespace, folder: ResultFolder, batches: Sequence[Sequence[str]]
+) -> dict[str, str]:
+    """Build the model and decode; return why utterances have no result."""
+    # Here, not above: these load torch and ESPnet.
+    from tqdm import tqdm
+
+    from espnet_lenbias.decode import decode, watch
+    from espnet_lenbias.espnet_compat import ASRTask, set_all_random_seed
+    from espnet_lenbias.speech2text import Speech2Text
+    from espnet_lenbias.utterances import build_dataset, read_batches
+
+    set_all_random_seed(args.seed)
+    taken = inspect.signature(Speech2Text.__base__).parameters
+    options = {key: value for key, value in vars(args).items() if key in taken}
+    model = Speech2Text.from_pretrained(
+        args.model_tag,
+        search=args.search,
+        search_conf=args.search_conf,
+        device="cuda" if args.ngpu >= 1 else "cpu",
+        **options,
+    )
+    watch(model.beam_search, ours=args.search in OPTIONS)
+
+    dataset = build_dataset(
+        args.data_path_and_name_and_type,
+        model.asr_train_args,
+        args.dtype,
+        args.allow_variable_data_keys,
+    )
+    loader = tqdm(
+        read_batches(dataset, batches, args.num_workers),
+        total=len(batches),
+        unit="batch",
+        disable=not sys.stderr.isatty(),
+    )
+    collate = ASRTask.build_collate_fn(model.asr_train_args, False)
+    return decode(model, loader, collate, folder)
+
+
+def _report(failures: dict[str, str], total: int) -> int:
+    """Say which utterances failed and why; return the exit status."""
+    if not failures:
+        return 0
+    logging.error(
+        f"{len(failures)} of {total} utterances failed; their lines are empty. "
+        "The same command tries them again."
+    )
+    for key, why in failures.items():
+        logging.error(f"failed: {key}: {why}")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

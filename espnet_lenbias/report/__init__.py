@@ -1,0 +1,1 @@
+"""Comparing searches: decoding, word error rates, tables and plots."""

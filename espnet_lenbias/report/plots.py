@@ -1,0 +1,108 @@
+"""Plots of a comparison, as matplotlib figures that share no state."""
+
+import math
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, NullLocator
+
+from espnet_lenbias.nbest import Trace
+from espnet_lenbias.report.summary import ErrorLine
+
+# Colours that the colour-blind can tell apart (Okabe and Ito).
+_BLUE, _VERMILION, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#E69F00", "#009E73"
+_PURPLE, _SKY, _GREY = "#CC79A7", "#56B4E9", "#666666"
+
+# One after the other for the searches of a plot.
+_STYLES = (
+    {"color": _ORANGE, "marker": "^"},
+    {"color": _VERMILION, "marker": "s"},
+    {"color": _PURPLE, "marker": "v"},
+    {"color": _BLUE, "marker": "o"},
+    {"color": _GREEN, "marker": "D"},
+    {"color": _SKY, "marker": "P"},
+)
+
+
+def beam_figure(lines: Sequence[ErrorLine]) -> Figure:
+    """Plot word error rate and length ratio against beam size, a line per search."""
+    figure = Figure(figsize=(9.0, 4.2), dpi=150, layout="constrained")
+    wer, ratio = figure.subplots(1, 2)
+    for i, search in enumerate(dict.fromkeys(line.search for line in lines)):
+        own = [line for line in lines if line.search == search]
+        own.sort(key=lambda line: line.beam_size)
+        beams = [line.beam_size for line in own]
+        style = _STYLES[i % len(_STYLES)]
+        wer.plot(beams, [line.wer for line in own], label=search, **style)
+        ratio.plot(beams, [line.length_ratio for line in own], label=search, **style)
+
+    beams = sorted({line.beam_size for line in lines})
+    for axes in (wer, ratio):
+        axes.set_xscale("log")
+        axes.set_xticks(beams, [str(beam) for beam in beams])
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xlabel("beam size")
+        axes.grid(alpha=0.3)
+    wer.set_ylabel("word error rate (%)")
+    wer.set_ylim(bottom=0)
+    ratio.set_ylabel("output words / reference words")
+    ratio.axhline(1.0, color=_GREY, linestyle="--", linewidth=1.0)
+    figure.legend(
+        handles=wer.get_lines(), loc="outside upper center", ncols=4, frameon=False
+    )
+    return figure
+
+
+def ending_figure(trace: Trace, title: str) -> Figure:
+    """Plot how a search with explicit length model came to its end, over positions N.
+
+    Args:
+        trace: Of an utterance with frames, from ``explicit_length``.
+        title: Says of what.
+    """
+    positions = list(range(1, trace.steps + 1))
+    left = [
+        math.exp(log_before) * (1 - p_end)
+        for log_before, p_end in zip(trace.log_not_ended, trace.p_end, strict=True)
+    ]
+    best = [math.exp(score) for score in trace.best_final]
+
+    figure = Figure(figsize=(7.5, 4.2), dpi=150, layout="constrained")
+    axes = figure.subplots()
+    axes.bar(
+        positions, trace.p_end, color=_SKY, label="ending probability $p_N(\\$|x)$"
+    )
+    axes.plot(
+        positions,
+        left,
+        color=_BLUE,
+        marker="o",
+        markersize=4,
+        label="not ended by N: $\\prod_{n \\leq N} (1-p_n(\\$|x))$",
+    )
+    axes.plot(
+        positions,
+        best,
+        color=_VERMILION,
+        marker="s",
+        markersize=4,
+        label="best final score so far, as probability",
+    )
+    axes.axvline(trace.steps, color=_GREY, linestyle="--", linewidth=1.0)
+    axes.annotate(
+        f"stops at N = {trace.steps}",
+        (trace.steps, 0.5),
+        xytext=(-6, 0),
+        textcoords="offset points",
+        rotation=90,
+        ha="right",
+        va="center",
+        color=_GREY,
+    )
+    axes.set_xlabel("position N")
+    axes.set_ylabel("probability")
+    axes.set_ylim(0.0, 1.05)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_title(title, fontsize="medium")
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize="small")
+    return figure

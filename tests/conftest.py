@@ -1,0 +1,109 @@
+"""Tiny ESPnet models with random weights, and audio for them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+import yaml
+
+torch.set_num_threads(1)  # with tensors as small as these, threads only wait
+
+RATE = 8000
+TOKENS = ["<blank>", "<unk>", "<space>", *"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "<sos/eos>"]
+
+_SMALL_TRANSFORMER = {
+    "output_size": 16,
+    "attention_heads": 2,
+    "linear_units": 16,
+    "num_blocks": 1,
+    "input_layer": "conv2d",
+}
+_DECODERS = {
+    "transformer": {"attention_heads": 2, "linear_units": 16, "num_blocks": 1},
+    "rnn": {
+        "num_layers": 1,
+        "hidden_size": 16,
+        "att_conf": {"adim": 16, "aconv_chans": 2, "aconv_filts": 3},
+    },
+}
+
+
+@dataclass(frozen=True)
+class Model:
+    """The two files that an ESPnet training leaves."""
+
+    config: Path
+    weights: Path
+
+    @property
+    def files(self) -> dict[str, str]:
+        return {
+            "asr_train_config": str(self.config),
+            "asr_model_file": str(self.weights),
+        }
+
+
+def _make_model(folder: Path, decoder: str) -> Model:
+    """Write an ASR model of ESPnet's with random weights, the same every time."""
+    from espnet2.tasks.asr import ASRTask
+
+    folder.mkdir()
+    tokens = folder / "tokens.txt"
+    tokens.write_text("\n".join(TOKENS) + "\n")
+    args = ASRTask.get_parser().parse_args(
+        ["--output_dir", str(folder), "--token_list", str(tokens)]
+    )
+    args.token_list = TOKENS
+    args.token_type = "char"
+    args.frontend_conf = {"fs": RATE, "n_fft": 256, "hop_length": 80, "n_mels": 20}
+    args.normalize = None
+    args.encoder = "transformer"
+    args.encoder_conf = _SMALL_TRANSFORMER
+    args.decoder = decoder
+    args.decoder_conf = _DECODERS[decoder]
+    torch.manual_seed(0)
+    model = ASRTask.build_model(args)
+    with torch.no_grad():  # probabilities that differ, as a trained model's do
+        for name, parameter in model.named_parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(3 if "output" in name else 1.5)
+    config, weights = folder / "config.yaml", folder / "model.pth"
+    config.write_text(yaml.safe_dump(vars(args)))
+    torch.save(model.state_dict(), weights)
+    return Model(config, weights)
+
+
+@pytest.fixture(scope="session")
+def transformer_model(tmp_path_factory) -> Model:
+    return _make_model(tmp_path_factory.mktemp("asr") / "transformer", "transformer")
+
+
+@pytest.fixture(scope="session")
+def rnn_model(tmp_path_factory) -> Model:
+    return _make_model(tmp_path_factory.mktemp("asr") / "rnn", "rnn")
+
+
+@pytest.fixture(scope="session")
+def waves() -> dict[str, np.ndarray]:
+    """Return noise of 0.25 to 0.45 s, five utterances."""
+    noise = np.random.default_rng(0)
+    return {
+        f"utt{i}": 0.1 * noise.standard_normal(int(RATE * (0.2 + 0.05 * i)))
+        for i in range(1, 6)
+    }
+
+
+@pytest.fixture
+def wav_scp(tmp_path, waves) -> Path:
+    """Write the utterances and their ``wav.scp``."""
+    lines = []
+    for key, wave in waves.items():
+        path = tmp_path / f"{key}.wav"
+        soundfile.write(path, wave, RATE)
+        lines.append(f"{key} {path}\n")
+    scp = tmp_path / "wav.scp"
+    scp.write_text("".join(lines))
+    return scp

@@ -1,0 +1,180 @@
+"""Both searches against the slow reference on random toy models: same labels, same scores.
+
+A run is skipped where two scores that the reference had to compare are within 1e-6: either
+order is right then.
+"""
+
+import random
+
+import pytest
+
+from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
+from tests import reference, toys
+
+TIE = 1e-6
+WITHOUT_FINAL = [toys.RandomScorer, toys.PlainRandomScorer]
+WITH_FINAL = [toys.FinalScorer, toys.PlainFinalScorer]
+PARTIAL = [toys.PartialScorer, toys.BatchPartialScorer]
+
+
+def close(value):
+    return pytest.approx(value, abs=1e-4)
+
+
+class Case:
+    """A random toy model, its sizes and its length ratios."""
+
+    def __init__(self, seed, pre_beam=False):
+        self.draw = draw = random.Random(seed)
+        self.vocab = draw.randint(2, 8)
+        self.frames = draw.randint(1, 9)
+        self.beam = draw.choice([1, 2, 3, 4, 5, 8, 13, 32, 64])
+        self.maxlenratio = draw.choice([0.0, 0.0, 0.3, 1.0, 1.5, -1, -2, -5, -12])
+        self.minlenratio = draw.choice([0.0, 0.0, 0.0, 0.2, 0.5, -1, -2, -4])
+        if self.vocab > 5:
+            self.beam = min(self.beam, 32)
+        self.primer = draw.choice([None, None, [self.vocab - 1, 0], [0, self.vocab - 1, 1]])
+        self.weights = {
+            "decoder": 1.0,
+            "lm": draw.uniform(0.1, 1.2),
+            "third": draw.uniform(0.1, 0.5),
+        }
+        # What a final score does to the choice of the pre-beam is not compared here.
+        kinds = WITHOUT_FINAL if pre_beam else WITHOUT_FINAL + WITH_FINAL
+        names = list(self.weights)[: draw.choice([1, 1, 2, 3])]
+        self.scorers = {name: self.scorer(kinds) for name in names}
+        self.pre_beam = self.add_partial() if pre_beam else None
+
+    def scorer(self, kinds):
+        shape = {
+            "end_bias": self.draw.choice([-3.0, -1.0, 0.0, 1.0]),
+            "end_slope": self.draw.choice([0.0, 0.5]),
+        }
+        return self.draw.choice(kinds)(
+            self.draw.random(), self.vocab, start=len(self.primer or [0]), **shape
+        )
+
+    def add_partial(self):
+        self.scorers["ctc"] = self.scorer(PARTIAL)
+        self.weights["ctc"] = self.draw.uniform(0.2, 1.0)
+        ratio = self.draw.choice([1.0, 1.5, 0.6 if self.beam > 1 else 2.0])
+        return self.draw.choice([None, "decoder", "full"]), ratio
+
+    def model(self, utterance=0):
+        size = None
+        if self.pre_beam and self.pre_beam[0] is not None:
+            size = (self.pre_beam[0], int(self.pre_beam[1] * self.beam))
+        return reference.Model(
+            self.scorers, self.weights, self.vocab, utterance, self.primer, size
+        )
+
+    def search(self, kind, **options):
+        if self.pre_beam:
+            options |= dict(zip(["pre_beam_score_key", "pre_beam_ratio"], self.pre_beam))
+        return toys.build(
+            kind, self.scorers, self.weights, self.beam, self.vocab, self.primer, **options
+        )
+
+    @property
+    def ratios(self):
+        return {"maxlenratio": self.maxlenratio, "minlenratio": self.minlenratio}
+
+    def explicit_options(self):
+        draw, options = self.draw, {}
+        options["score_threshold"] = draw.choice([None, None, 0.5, 2.0, 6.0])
+        options["nbest"] = draw.choice([None, 1, 2, 5])
+        options["exact_nbest"] = options["nbest"] is not None and draw.random() < 0.5
+        return options
+
+    def simple_options(self):
+        draw, options = self.draw, {}
+        options["nbest"] = draw.choice([None, None, 1, 3])
+        options["length_norm"] = draw.random() < 0.5
+        options["length_reward"] = draw.choice([0.0, 0.0, 0.3, 1.0])
+        options["keep_ended"] = draw.choice(["joint", "separate"])
+        # What a final score does to the threshold on the end label is not compared here.
+        if not any(type(s) in WITH_FINAL for s in self.scorers.values()):
+            options["eos_threshold"] = draw.choice([None, 0.7, 1.0, 1.5])
+        return options
+
+
+def assert_same_hypotheses(hyps, expected):
+    assert [tuple(h.yseq.tolist()) for h in hyps] == [h.prefix for h in expected]
+    assert [h.original_score for h in hyps] == close([h.q for h in expected])
+    assert [h.score for h in hyps] == close([h.score for h in expected])
+    assert [h.forced for h in hyps] == [h.forced for h in expected]
+    for h, e in zip(hyps, expected):
+        assert {k: float(v) for k, v in h.scores.items()} == close(e.scores)
+
+
+def assert_same(hyps, trace, expected):
+    if expected.gap < TIE:
+        pytest.skip("a tie within 1e-6")
+    assert_same_hypotheses(hyps, expected.hyps)
+    assert (trace.steps, trace.stopped) == (expected.steps, expected.stopped)
+    assert list(trace.running) == expected.running
+    if expected.p_end:
+        assert list(trace.kept) == expected.kept
+        assert list(trace.p_end) == close(expected.p_end)
+        assert list(trace.log_not_ended) == close(expected.log_not_ended)
+        assert list(trace.best_final) == close(expected.best_final)
+
+
+def compare_explicit(case):
+    options = case.explicit_options()
+    search = case.search(ExplicitLengthBeamSearch, **options)
+    hyps = search(toys.encoder_output(7, case.frames), **case.ratios)
+    expected = reference.explicit_length(
+        case.model(7), case.frames, case.beam, **options, **case.ratios
+    )
+    assert_same(hyps, search.trace[0], expected)
+
+
+def compare_simple(case):
+    options = case.simple_options()
+    search = case.search(SimpleBeamSearch, **options)
+    hyps = search(toys.encoder_output(7, case.frames), **case.ratios)
+    expected = reference.simple(
+        case.model(7), case.frames, case.beam, **options, **case.ratios
+    )
+    assert_same(hyps, search.trace[0], expected)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_explicit_length(seed):
+    compare_explicit(Case(seed))
+
+
+@pytest.mark.parametrize("seed", range(1000, 1300))
+def test_simple(seed):
+    compare_simple(Case(seed))
+
+
+@pytest.mark.parametrize("seed", range(2000, 2060))
+def test_explicit_length_with_partial_scorers(seed):
+    compare_explicit(Case(seed, pre_beam=True))
+
+
+@pytest.mark.parametrize("seed", range(3000, 3060))
+def test_simple_with_partial_scorers(seed):
+    compare_simple(Case(seed, pre_beam=True))
+
+
+@pytest.mark.parametrize("seed", range(4000, 4040))
+@pytest.mark.parametrize("kind", ["explicit", "simple"])
+def test_batch_of_utterances(seed, kind):
+    case = Case(seed, pre_beam=seed % 3 == 0)
+    frames = [case.draw.randint(0, 8) for _ in range(case.draw.randint(2, 5))]
+    xs = [toys.encoder_output(i, T) for i, T in enumerate(frames)]
+    x, lengths = toys.padded(xs, frames=1)
+    if kind == "explicit":
+        options, slow = case.explicit_options(), reference.explicit_length
+        search = case.search(ExplicitLengthBeamSearch, **options)
+    else:
+        options, slow = case.simple_options(), reference.simple
+        search = case.search(SimpleBeamSearch, **options)
+    found = search(x, x_lengths=lengths, **case.ratios)
+    assert len(found) == len(search.trace) == len(frames)
+    for i, T in enumerate(frames):
+        expected = slow(case.model(i), T, case.beam, **options, **case.ratios)
+        assert_same(found[i], search.trace[i], expected)

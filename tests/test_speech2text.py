@@ -1,0 +1,267 @@
+import zipfile
+from types import SimpleNamespace
+
+import pytest
+import torch
+import yaml
+from espnet2.bin.asr_inference import Speech2Text as EspnetSpeech2Text
+from espnet2.main_funcs.pack_funcs import pack
+from espnet3.systems.base.inference_provider import InferenceProvider
+
+from espnet_lenbias import (
+    ExplicitLengthBeamSearch,
+    SimpleBeamSearch,
+    Speech2Text,
+    use_search,
+)
+from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
+
+DECODING = {"beam_size": 4, "ctc_weight": 0.3, "nbest": 2}
+
+
+def _texts(results):
+    return [[hypothesis[0] for hypothesis in nbest] for nbest in results]
+
+
+def _spy(search, monkeypatch) -> list[int]:
+    """Return the dimensions of the encoder outputs that the search will be given."""
+    dims = []
+    forward = search.forward
+
+    def forward_and_note(x, **kwargs):
+        dims.append(x.dim())
+        return forward(x, **kwargs)
+
+    monkeypatch.setattr(search, "forward", forward_and_note)
+    return dims
+
+
+def test_the_search_is_chosen_by_name(transformer_model, waves):
+    model = Speech2Text(
+        **transformer_model.files,
+        **DECODING,
+        search="simple",
+        search_conf={"length_norm": True},
+    )
+    assert isinstance(model, EspnetSpeech2Text)
+    assert type(model.beam_search) is SimpleBeamSearch
+    assert model.beam_search.options.length_norm is True
+    assert model.beam_search.options.nbest == 2
+    assert not model.beam_search.training
+    text, tokens, ids, hypothesis = model(waves["utt1"])[0]
+    assert len(tokens) == len(ids)
+    assert isinstance(hypothesis.original_score, float)
+
+
+def test_explicit_length_is_the_default_and_score_is_a_probability(
+    transformer_model, waves
+):
+    model = Speech2Text(**transformer_model.files, **DECODING)
+    assert type(model.beam_search) is ExplicitLengthBeamSearch
+    results = model(waves["utt1"])
+    assert len(results) == 2
+    assert results[1][3].score <= results[0][3].score <= 0
+
+
+def test_search_espnet_is_espnets_own(transformer_model, waves):
+    ours = Speech2Text(**transformer_model.files, **DECODING, search="espnet")
+    espnets = EspnetSpeech2Text(**transformer_model.files, **DECODING)
+    assert type(ours.beam_search) is BatchBeamSearch
+    for wave in waves.values():
+        assert _texts([ours(wave)]) == _texts([espnets(wave)])
+
+
+@pytest.mark.parametrize("which", ["transformer_model", "rnn_model"])
+@pytest.mark.parametrize("search", ["explicit_length", "simple"])
+def test_a_list_is_decoded_as_one_batch(which, search, waves, monkeypatch, request):
+    files = request.getfixturevalue(which).files
+    # ESPnet's own search cannot batch the RNN decoder and refuses this batch size.
+    model = Speech2Text(**files, **DECODING, search=search, batch_size=2)
+    assert model.batch_size == 2
+    utterances = [waves["utt3"]] * 2  # no padding, which changes the encoder's output
+    dims = _spy(model.beam_search, monkeypatch)
+    batched = model(utterances)
+    assert dims == [3]
+    alone = model(waves["utt3"])
+    assert dims == [3, 2]
+    assert _texts(batched) == _texts([alone] * 2)
+    scores = [hypothesis[3].score for hypothesis in alone]
+    for nbest in batched:
+        assert [hypothesis[3].score for hypothesis in nbest] == pytest.approx(
+            scores, abs=1e-3
+        )
+
+
+def test_use_search_keeps_what_espnet_has_set_up(transformer_model, waves):
+    model = EspnetSpeech2Text(**transformer_model.files, **DECODING, penalty=0.1)
+    own = model.beam_search
+    own.set_hyp_primer([own.sos, 5])
+    before = _texts([model(waves["utt2"])])
+
+    assert use_search(model, "explicit_length", score_threshold=8.0) is model
+    new = model.beam_search
+    assert type(new) is ExplicitLengthBeamSearch
+    assert new.options.score_threshold == 8.0
+    assert new.options.nbest == 2
+    assert new.weights == own.weights
+    assert new.scorers == own.scorers
+    for name in ("sos", "eos", "n_vocab", "beam_size", "pre_beam_size", "hyp_primer",
+                 "token_list", "pre_beam_score_key", "do_pre_beam"):  # fmt: skip
+        assert getattr(new, name) == getattr(own, name), name
+    assert len(use_search(model, "simple", nbest=1)(waves["utt2"])) == 1
+
+    use_search(model, "espnet")
+    assert type(model.beam_search) is BatchBeamSearch
+    assert _texts([model(waves["utt2"])]) == before
+
+
+@pytest.mark.parametrize("beam_size", [3, 7, 60])
+def test_use_search_keeps_the_pre_beam_size(transformer_model, beam_size):
+    model = EspnetSpeech2Text(**transformer_model.files, beam_size=beam_size)
+    own = model.beam_search.pre_beam_size
+    assert use_search(model, "simple").beam_search.pre_beam_size == own
+
+
+def test_use_search_espnet_chooses_as_espnet_does(rnn_model):
+    model = Speech2Text(**rnn_model.files, **DECODING)
+    assert type(use_search(model, "espnet").beam_search) is BeamSearch
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"search": "simpel"}, "no search 'simpel'; did you mean simple"),
+        ({"search_conf": {"eos_threshold": 1.5}}, "an option of search: simple"),
+        ({"normalize_length": True}, "normalize_length does not go with"),
+        ({"streaming": True}, "streaming: .* does not go with"),
+        ({"time_sync": True}, "time_sync: .* does not go with"),
+    ],
+)
+def test_mistakes_show_before_a_model_is_loaded(options, message):
+    with pytest.raises(ValueError, match=message):
+        Speech2Text("no-such-config.yaml", "no-such-model.pth", **options)
+
+
+def test_use_search_refuses_normalize_length(transformer_model):
+    model = EspnetSpeech2Text(**transformer_model.files, normalize_length=True)
+    with pytest.raises(ValueError, match="say length_norm: true in search_conf"):
+        use_search(model, "simple")
+
+
+@pytest.mark.parametrize("option", ["time_sync", "streaming"])
+def test_use_search_refuses_other_kinds_of_decoding(transformer_model, option):
+    files = transformer_model.files
+    model = EspnetSpeech2Text(**files, ctc_weight=0.5, **{option: True})
+    name = type(model.beam_search).__name__
+    with pytest.raises(
+        TypeError, match=f"its search is {name}; build the model without"
+    ):
+        use_search(model, "explicit_length")
+
+
+@pytest.mark.parametrize(
+    "attributes, message",
+    [
+        ({"beam_search_transducer": object()}, "it is a transducer"),
+        ({"hugging_face_model": object()}, "Hugging Face generation"),
+        ({}, "it has no beam search"),
+    ],
+)
+def test_use_search_refuses_models_without_beam_search(attributes, message):
+    model = SimpleNamespace(beam_search=None, nbest=1, **attributes)
+    with pytest.raises(TypeError, match=message):
+        use_search(model, "explicit_length")
+
+
+@pytest.fixture
+def packed_model(transformer_model, tmp_path, monkeypatch):
+    """Pack the model as ESPnet does, with a cache folder of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(transformer_model.config.parent)
+    archive = tmp_path / "packed.zip"
+    pack(
+        files={"asr_model_file": transformer_model.weights},
+        yaml_files={"asr_train_config": transformer_model.config},
+        outpath=archive,
+    )
+    monkeypatch.chdir(tmp_path)
+    return archive
+
+
+def test_from_pretrained_takes_a_packed_zip(packed_model, transformer_model, waves):
+    model = Speech2Text.from_pretrained(str(packed_model), **DECODING, search="simple")
+    assert type(model) is Speech2Text
+    assert type(model.beam_search) is SimpleBeamSearch
+    direct = Speech2Text(**transformer_model.files, **DECODING, search="simple")
+    assert _texts([model(waves["utt1"])]) == _texts([direct(waves["utt1"])])
+
+
+def test_a_packed_zip_is_unpacked_once(packed_model, tmp_path):
+    from espnet_lenbias.pretrained import unpack_model
+
+    files = unpack_model(packed_model)
+    assert set(files) == {"asr_train_config", "asr_model_file"}
+    (weights,) = (tmp_path / "cache").rglob("model.pth")
+    inode = weights.stat().st_ino
+    moved = packed_model.rename(tmp_path / "renamed.zip")  # the content counts
+    assert unpack_model(moved) == files
+    assert weights.stat().st_ino == inode
+    # a folder that was left half unpacked is not trusted
+    (weights.parent / ".complete").unlink()
+    weights.write_bytes(b"half")
+    unpack_model(moved)
+    assert weights.stat().st_size > 4
+
+
+def test_from_pretrained_without_a_tag_takes_the_files(rnn_model):
+    model = Speech2Text.from_pretrained(**rnn_model.files, **DECODING)
+    assert type(model) is Speech2Text
+
+
+def test_from_pretrained_hands_a_tag_to_the_model_zoo(rnn_model, monkeypatch):
+    asked = []
+
+    def download(tag):
+        asked.append(tag)
+        return rnn_model.files
+
+    monkeypatch.setattr("espnet_lenbias.espnet_compat.download_pretrained", download)
+    assert type(Speech2Text.from_pretrained("someone/some_model")) is Speech2Text
+    assert asked == ["someone/some_model"]
+
+
+def test_unusable_archives_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no file .*gone.zip"):
+        Speech2Text.from_pretrained(str(tmp_path / "gone.zip"))
+    (tmp_path / "text.zip").write_text("not a zip")
+    with pytest.raises(ValueError, match="text.zip is not a zip archive"):
+        Speech2Text.from_pretrained(str(tmp_path / "text.zip"))
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    with pytest.raises(ValueError, match="other.zip holds no meta.yaml"):
+        Speech2Text.from_pretrained(str(tmp_path / "other.zip"))
+
+
+def test_espnet3_builds_it_from_a_recipe_config(transformer_model, waves):
+    config = yaml.safe_load(
+        """
+        device: cpu
+        model:
+          _target_: espnet_lenbias.Speech2Text
+          search: explicit_length
+          search_conf: {score_threshold: 8.0}
+          beam_size: 4
+          ctc_weight: 0.3
+        """
+    )
+    config["model"] |= transformer_model.files
+    model = InferenceProvider.build_model(config)
+    assert type(model) is Speech2Text
+    assert model.beam_search.options.score_threshold == 8.0
+    # its runner hands over lists
+    assert len(model(speech=[waves["utt1"], waves["utt2"]])) == 2
+
+
+def test_dtype_is_the_models(transformer_model):
+    model = Speech2Text(**transformer_model.files, dtype="float64")
+    assert {p.dtype for p in model.beam_search.parameters()} == {torch.float64}
