@@ -16,6 +16,7 @@ import yaml
 from espnet_lenbias.espnet_compat import inference_parser
 from espnet_lenbias.pretrained import check_archive, is_archive
 from espnet_lenbias.registry import (
+    ESPNET,
     available_searches,
     check_espnet_options,
     check_search_conf,
@@ -45,8 +46,8 @@ def get_parser(module: str) -> argparse.ArgumentParser:
     group = parser.add_argument_group("The search")
     group.add_argument(
         "--search",
-        default="explicit_length",
-        help=f"One of: {', '.join(available_searches())}",
+        default=ESPNET,
+        help=f"One of: {', '.join(available_searches())}; {ESPNET} is ESPnet's own",
     )
     group.add_argument(
         "--search_conf",

@@ -72,14 +72,16 @@ class Speech2Text(espnet_asr.Speech2Text):
     Takes all that ``espnet2.bin.asr_inference.Speech2Text`` takes, and:
 
     Args:
-        search: One of :func:`espnet_lenbias.available_searches`.
+        search: One of :func:`espnet_lenbias.available_searches`; ESPnet's own by default.
         search_conf: The search's own options.
 
     Raises:
         ValueError: Names the option that is wrong, before any model is loaded.
 
     Examples:
-        >>> speech2text = Speech2Text("config.yaml", "model.pth", beam_size=64)
+        >>> speech2text = Speech2Text(
+        ...     "config.yaml", "model.pth", beam_size=64, search="explicit_length"
+        ... )
         >>> text, tokens, token_ids, hypothesis = speech2text(audio)[0]
         >>> hypothesis.score  # log-prob of the text and its length
 
@@ -88,7 +90,7 @@ class Speech2Text(espnet_asr.Speech2Text):
     def __init__(
         self,
         *args: Any,
-        search: str = "explicit_length",
+        search: str = ESPNET,
         search_conf: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ):

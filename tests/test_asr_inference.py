@@ -34,6 +34,8 @@ def _command(model, scp: Path, out: Path, *options: str) -> list[str]:
 
 
 def _run(*args) -> int:
+    if not {"--search", "--config"} & set(args):
+        args = (*args, "--search", "explicit_length")
     return asr_inference.main(_command(*args))
 
 
@@ -123,7 +125,7 @@ def test_the_key_file_chooses_and_orders(transformer_model, wav_scp, tmp_path):
 def test_every_option_of_espnets_tool_is_there():
     ours = {a.dest: a.default for a in get_parser(asr_inference.MODULE)._actions}
     theirs = {a.dest: a.default for a in espnets.get_parser()._actions}
-    assert ours == {**theirs, "search": "explicit_length", "search_conf": {}}
+    assert ours == {**theirs, "search": "espnet", "search_conf": {}}
 
 
 def test_a_parser_that_needs_its_module_is_taken_from_it(tmp_path, monkeypatch):
@@ -183,9 +185,15 @@ def test_the_command_line_beats_the_config(
         ("beam_sise: 3\n", "unknown option beam_sise; did you mean beam_size?"),
         ("search: explicit\n", "no search 'explicit'; did you mean explicit_length?"),
         ("search_conf: {eos_threshold: 1.5}\n", "an option of search: simple, not of"),
-        ("search_conf: {score_treshold: 8}\n", "did you mean score_threshold?"),
+        (
+            "search: explicit_length\nsearch_conf: {score_treshold: 8}\n",
+            "did you mean score_threshold?",
+        ),
         ("search_conf: [score_threshold]\n", "search_conf must be a mapping"),
-        ("normalize_length: true\n", "normalize_length does not go with search: expl"),
+        (
+            "search: explicit_length\nnormalize_length: true\n",
+            "normalize_length does not go with search: expl",
+        ),
         (
             "search: simple\nstreaming: true\n",
             "streaming: blockwise streaming search is",

@@ -53,18 +53,19 @@ def test_the_search_is_chosen_by_name(transformer_model, waves):
     assert isinstance(hypothesis.original_score, float)
 
 
-def test_explicit_length_is_the_default_and_score_is_a_probability(
-    transformer_model, waves
-):
-    model = Speech2Text(**transformer_model.files, **DECODING)
+def test_the_score_of_explicit_length_is_a_probability(transformer_model, waves):
+    model = Speech2Text(
+        **transformer_model.files, **DECODING, search="explicit_length"
+    )
     assert type(model.beam_search) is ExplicitLengthBeamSearch
     results = model(waves["utt1"])
     assert len(results) == 2
     assert results[1][3].score <= results[0][3].score <= 0
 
 
-def test_search_espnet_is_espnets_own(transformer_model, waves):
-    ours = Speech2Text(**transformer_model.files, **DECODING, search="espnet")
+@pytest.mark.parametrize("choice", [{}, {"search": "espnet"}], ids=str)
+def test_without_a_search_the_model_is_espnets_own(choice, transformer_model, waves):
+    ours = Speech2Text(**transformer_model.files, **DECODING, **choice)
     espnets = EspnetSpeech2Text(**transformer_model.files, **DECODING)
     assert type(ours.beam_search) is BatchBeamSearch
     for wave in waves.values():
@@ -123,7 +124,7 @@ def test_use_search_keeps_the_pre_beam_size(transformer_model, beam_size):
 
 
 def test_use_search_espnet_chooses_as_espnet_does(rnn_model):
-    model = Speech2Text(**rnn_model.files, **DECODING)
+    model = Speech2Text(**rnn_model.files, **DECODING, search="simple")
     assert type(use_search(model, "espnet").beam_search) is BeamSearch
 
 
@@ -139,6 +140,7 @@ def test_use_search_espnet_chooses_as_espnet_does(rnn_model):
 )
 def test_mistakes_show_before_a_model_is_loaded(options, message):
     with pytest.raises(ValueError, match=message):
+        options = {"search": "explicit_length", **options}
         Speech2Text("no-such-config.yaml", "no-such-model.pth", **options)
 
 
@@ -263,5 +265,7 @@ def test_espnet3_builds_it_from_a_recipe_config(transformer_model, waves):
 
 
 def test_dtype_is_the_models(transformer_model):
-    model = Speech2Text(**transformer_model.files, dtype="float64")
+    model = Speech2Text(
+        **transformer_model.files, dtype="float64", search="explicit_length"
+    )
     assert {p.dtype for p in model.beam_search.parameters()} == {torch.float64}

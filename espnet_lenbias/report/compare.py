@@ -100,7 +100,7 @@ def encode(model: Any, audio: Path) -> torch.Tensor:
 
 
 def build_search(model: Any, row: Row) -> BeamSearch:
-    """Return a row's search with the scorers and weights of the model's own.
+    """Return a row's search over the model's scorers, as ESPnet would set it up.
 
     Raises:
         ValueError: There is no such search, or it does not take these options.
@@ -122,7 +122,6 @@ def build_search(model: Any, row: Row) -> BeamSearch:
         vocab_size=old.n_vocab,
         sos=old.sos,
         eos=old.eos,
-        pre_beam_ratio=old.pre_beam_size / old.beam_size,
         pre_beam_score_key=old.pre_beam_score_key,
         hyp_primer=old.hyp_primer,
         **conf,

@@ -70,39 +70,37 @@ def ending_figure(trace: Trace, title: str) -> Figure:
     figure = Figure(figsize=(7.5, 4.2), dpi=150, layout="constrained")
     axes = figure.subplots()
     axes.bar(
-        positions, trace.p_end, color=_SKY, label="ending probability $p_N(\\$|x)$"
+        positions,
+        trace.p_end,
+        color=_SKY,
+        alpha=0.5,
+        label="ending probability $p_N(\\$|x)$",
     )
     axes.plot(
         positions,
         left,
         color=_BLUE,
         marker="o",
-        markersize=4,
-        label="not ended by N: $\\prod_{n \\leq N} (1-p_n(\\$|x))$",
+        label="not ended yet, $\\prod_{n \\leq N} (1-p_n(\\$|x))$",
     )
     axes.plot(
         positions,
         best,
         color=_VERMILION,
         marker="s",
-        markersize=4,
-        label="best final score so far, as probability",
+        label="best final score so far, exponentiated",
     )
-    axes.axvline(trace.steps, color=_GREY, linestyle="--", linewidth=1.0)
-    axes.annotate(
-        f"stops at N = {trace.steps}",
-        (trace.steps, 0.5),
-        xytext=(-6, 0),
-        textcoords="offset points",
-        rotation=90,
-        ha="right",
-        va="center",
+    axes.axvline(
+        trace.steps,
         color=_GREY,
+        linestyle="--",
+        label=f"search stops, N = {trace.steps}",
     )
     axes.set_xlabel("position N")
     axes.set_ylabel("probability")
     axes.set_ylim(0.0, 1.05)
+    axes.set_xlim(0.4, trace.steps + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_title(title, fontsize="medium")
-    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize="small")
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure
