@@ -55,29 +55,20 @@ def decode(
     return {key: why for key, why in failures.items() if key not in folder}
 
 
-def watch(search: torch.nn.Module | None, ours: bool) -> None:
-    """Have a search refuse what has no frames and, if it is ours, count its steps."""
-    if search is None:  # a transducer's, or Hugging Face's, is no such module
-        return
-    search.register_forward_pre_hook(_refuse_no_frames, with_kwargs=True)
-    if ours:
-        search.register_forward_hook(_note_steps)
+def refuse_no_frames(search: torch.nn.Module | None) -> None:
+    """Have a search raise for an utterance without frames in a padded batch.
+
+    ESPnet's encoders do so for one utterance alone that is too short for them.
+    """
+    if search is not None:  # a transducer's, or Hugging Face's, is no such module
+        search.register_forward_pre_hook(_refuse_no_frames, with_kwargs=True)
 
 
 def _refuse_no_frames(_: torch.nn.Module, args: tuple, kwargs: dict) -> None:
-    """Raise for a padded batch as ESPnet's encoders do for one utterance too short."""
     x = kwargs["x"] if "x" in kwargs else args[0]
     lengths = kwargs.get("x_lengths")
     if x.size(-2) == 0 or (lengths is not None and bool((lengths <= 0).any())):
         raise ValueError("too short: the encoder makes no frame of it")
-
-
-def _note_steps(search: torch.nn.Module, _: tuple, output: list) -> None:
-    """Tell each hypothesis how many positions its search has expanded."""
-    nbest_lists = [output] if isinstance(output[0], Hypothesis) else output
-    for nbest, trace in zip(nbest_lists, search.trace, strict=True):
-        for hypothesis in nbest:
-            hypothesis.steps = trace.steps
 
 
 def result_row(results: Any, nbest: int, multi_speaker: bool) -> Row:

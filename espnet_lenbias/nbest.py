@@ -9,8 +9,11 @@ from espnet_lenbias.beam import Beam
 from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
 
 
+_OWN = ("original_score", "forced", "steps")
+
+
 class Hypothesis(EspnetHypothesis):
-    """ESPnet's hypothesis, with two facts more.
+    """ESPnet's hypothesis, with three facts more.
 
     `yseq` is primer, labels, end label; `score` the score it is ranked by (for
     ``explicit_length`` the final score, eq. 5); `scores` the accumulated, unweighted
@@ -20,19 +23,22 @@ class Hypothesis(EspnetHypothesis):
         original_score: q, the weighted sum of `scores` (eq. 1).
         forced: Whether the search had to end it (at the length limit, with nothing
             ended), rather than it having won a place by its end label.
+        steps: How many positions the search of its utterance expanded.
     """
 
     original_score: float
     forced: bool
+    steps: int
 
-    def __new__(cls, *args, original_score=math.nan, forced=False, **kwargs):
+    def __new__(cls, *args, original_score=math.nan, forced=False, steps=0, **kwargs):
         self = super().__new__(cls, *args, **kwargs)
         self.original_score = original_score
         self.forced = forced
+        self.steps = steps
         return self
 
     def _replace(self, **kwargs) -> "Hypothesis":
-        own = {k: kwargs.pop(k, getattr(self, k)) for k in ("original_score", "forced")}
+        own = {name: kwargs.pop(name, getattr(self, name)) for name in _OWN}
         return Hypothesis(*super()._replace(**kwargs), **own)
 
 

@@ -130,6 +130,8 @@ class LabelSynchronousSearch(BeamSearch):
             )
             for b, hyps, trace in zip(utts, *decoding.run()):
                 results[b], self.trace[b] = hyps, trace
+                for hyp in hyps:
+                    hyp.steps = trace.steps
         return results
 
     def _primers_of(self, n_utts: int) -> list[list[int]]:

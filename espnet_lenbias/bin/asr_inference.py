@@ -15,7 +15,6 @@ from pathlib import Path
 
 from espnet_lenbias.decode_options import get_parser, parse, run_options
 from espnet_lenbias.espnet_compat import commandline
-from espnet_lenbias.registry import OPTIONS
 from espnet_lenbias.results import OtherRunError, ResultFolder, read_keys
 
 MODULE = "espnet2.bin.asr_inference"
@@ -56,7 +55,7 @@ def _decode(
     # Here, not above: these load torch and ESPnet.
     from tqdm import tqdm
 
-    from espnet_lenbias.decode import decode, watch
+    from espnet_lenbias.decode import decode, refuse_no_frames
     from espnet_lenbias.espnet_compat import ASRTask, set_all_random_seed
     from espnet_lenbias.speech2text import Speech2Text
     from espnet_lenbias.utterances import build_dataset, read_batches
@@ -71,7 +70,7 @@ def _decode(
         device="cuda" if args.ngpu >= 1 else "cpu",
         **options,
     )
-    watch(model.beam_search, ours=args.search in OPTIONS)
+    refuse_no_frames(model.beam_search)
 
     dataset = build_dataset(
         args.data_path_and_name_and_type,
