@@ -29,18 +29,23 @@ from espnet_lenbias.espnet_compat import (
 from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
 
 
+# how many positions the cache of the labels grows by when it is full
+_GROWTH = 8
+
+
 class KeysValues(NamedTuple):
     """Keys and values of one attention."""
 
-    keys: torch.Tensor  # (..., h, positions, d)
+    keys: torch.Tensor  # (..., positions, h, d)
     values: torch.Tensor  # likewise
 
 
 class State(NamedTuple):
     """What is cached; one entry for each layer."""
 
-    memory: list[list[KeysValues]]  # then for each utterance, (h, T_utt, d), unpadded
-    labels: list[KeysValues | None]  # (n, h, positions so far, d); None before the first
+    memory: list[list[KeysValues]]  # then for each utterance, (T_utt, h, d), unpadded
+    labels: list[KeysValues]  # (n, room for positions, h, d), of which ...
+    length: int  # ... so many are filled
 
 
 def supports(decoder: object) -> bool:
@@ -77,7 +82,8 @@ class CachedTransformer:
         layers = self.decoder.decoders
         return State(
             [[_project(layer.src_attn, x) for x in utts] for layer in layers],
-            [None] * len(layers),
+            [_no_positions(layer.self_attn, memory.x) for layer in layers],
+            0,
         )
 
     def step(
@@ -87,31 +93,46 @@ class CachedTransformer:
 
         The first call covers the whole primer, each later one a single label more.
         """
-        labels = list(state.labels)
-        done = 0 if labels[0] is None else labels[0].keys.size(2)
-        x = None
-        for position in range(done, prefixes.yseq.size(1)):
+        labels, length = state.labels, prefixes.yseq.size(1)
+        for position in range(state.length, length):
+            if position == labels[0].keys.size(1):
+                labels = [_grown(layer) for layer in labels]
             x = _embed(self.decoder, prefixes.yseq[:, position], position)
             for i, layer in enumerate(self.decoder.decoders):
-                x, labels[i] = _layer(
-                    layer, x, labels[i], state.memory[i], prefixes.spans
+                x = _layer(
+                    layer, x, labels[i], position, state.memory[i], prefixes.spans
                 )
         if self.decoder.normalize_before:
             x = self.decoder.after_norm(x)
         scores = torch.log_softmax(self.decoder.output_layer(x), dim=-1)
-        return Scores(
-            scores, State(state.memory, labels), x if self._return_hs else None
-        )
+        state = State(state.memory, labels, length)
+        return Scores(scores, state, x if self._return_hs else None)
 
     def select(self, state: State, selection: Selection) -> State:
         """Return the state of the chosen extensions."""
         parents = selection.parents
-        labels = [KeysValues(k[parents], v[parents]) for k, v in state.labels]
-        return State(state.memory, labels)
+        labels = [
+            KeysValues(k.index_select(0, parents), v.index_select(0, parents))
+            for k, v in state.labels
+        ]
+        return State(state.memory, labels, state.length)
 
     def final(self, state: State) -> None:
         """A decoder adds nothing when a hypothesis ends."""
         return None
+
+
+def _no_positions(attention: MultiHeadedAttention, x: torch.Tensor) -> KeysValues:
+    """Return a cache without room, for one hypothesis an utterance: (B, 0, h, d)."""
+    empty = x.new_empty(len(x), 0, attention.h, attention.d_k)
+    return KeysValues(empty, empty)
+
+
+def _grown(cache: KeysValues) -> KeysValues:
+    """Return a cache with room for some positions more, in fresh memory."""
+    n, _, h, d = cache.keys.shape
+    room = cache.keys.new_zeros(n, _GROWTH, h, d)
+    return KeysValues(*(torch.cat([old, room], dim=1) for old in cache))
 
 
 def _embed(
@@ -130,27 +151,29 @@ def _embed(
 def _layer(
     layer: DecoderLayer,
     x: torch.Tensor,
-    past: KeysValues | None,
+    labels: KeysValues,
+    position: int,
     memory: list[KeysValues],
     spans: list[Span],
-) -> tuple[torch.Tensor, KeysValues]:
+) -> torch.Tensor:
     """Run one decoder layer for the newest position of each hypothesis.
 
     Args:
         layer: The layer.
         x: (n, D) its input.
-        past: Keys and values of the earlier positions.
+        labels: Keys and values of the earlier positions; this one's are put in.
+        position: The newest position.
         memory: Keys and values of the encoder output, for each utterance.
         spans: The rows of each utterance among the n.
 
     Returns:
-        (n, D) output, and the keys and values with this position added.
+        (n, D) output.
     """
     y = layer.norm1(x) if layer.normalize_before else x
-    new = _project(layer.self_attn, y.unsqueeze(1))  # (n, h, 1, d)
-    if past is not None:
-        new = KeysValues(*(torch.cat(pair, dim=2) for pair in zip(past, new)))
-    context = _attend_labels(layer.self_attn, y, new)
+    for cache, new in zip(labels, _project(layer.self_attn, y)):
+        cache[:, position] = new
+    past = KeysValues(*(cache[:, : position + 1] for cache in labels))
+    context = _attend_labels(layer.self_attn, y, past)
     x = _add(layer, x, y, context, "concat_linear1")
     if not layer.normalize_before:
         x = layer.norm1(x)
@@ -163,7 +186,7 @@ def _layer(
 
     y = layer.norm3(x) if layer.normalize_before else x
     x = x + layer.feed_forward(y)
-    return (x if layer.normalize_before else layer.norm3(x)), new
+    return x if layer.normalize_before else layer.norm3(x)
 
 
 def _add(
@@ -185,19 +208,19 @@ def _query(attention: MultiHeadedAttention, x: torch.Tensor) -> torch.Tensor:
 
 
 def _project(attention: MultiHeadedAttention, x: torch.Tensor) -> KeysValues:
-    """Project (..., positions, D) to keys and values, (..., h, positions, d)."""
+    """Project (..., D) to keys and values, (..., h, d)."""
     split = (attention.h, -1)
-    keys = attention.linear_k(x).unflatten(-1, split).transpose(-3, -2)
-    values = attention.linear_v(x).unflatten(-1, split).transpose(-3, -2)
-    return KeysValues(attention.k_norm(keys), values)
+    keys = attention.k_norm(attention.linear_k(x).unflatten(-1, split))
+    return KeysValues(keys, attention.linear_v(x).unflatten(-1, split))
 
 
 def _attend_labels(
     attention: MultiHeadedAttention, x: torch.Tensor, past: KeysValues
 ) -> torch.Tensor:
     """Attend from the newest position to all of the hypothesis: (n, D) to (n, D)."""
+    keys, values = (cache.transpose(1, 2) for cache in past)  # (n, h, positions, d)
     query = _query(attention, x).unsqueeze(2)
-    context = scaled_dot_product_attention(query, past.keys, past.values)
+    context = scaled_dot_product_attention(query, keys, values)
     return attention.linear_out(context.flatten(1))
 
 
@@ -215,7 +238,8 @@ def _attend_memory(
     query = _query(attention, x) / math.sqrt(attention.d_k)
     contexts = []
     for span in spans:
-        keys, values = memory[span.utt]  # (h, T, d)
-        weights = query[span.rows].transpose(0, 1) @ keys.transpose(1, 2)  # (h, n_b, T)
-        contexts.append((weights.softmax(dim=-1) @ values).transpose(0, 1).flatten(1))
+        keys, values = memory[span.utt]  # (T, h, d)
+        weights = query[span.rows].transpose(0, 1) @ keys.permute(1, 2, 0)  # (h, n_b, T)
+        context = weights.softmax(dim=-1) @ values.transpose(0, 1)  # (h, n_b, d)
+        contexts.append(context.transpose(0, 1).flatten(1))
     return attention.linear_out(torch.cat(contexts))
