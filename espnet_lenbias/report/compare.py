@@ -147,6 +147,7 @@ class Contestant:
         if not hasattr(self.search, "trace"):
             self._positions = PositionCounter(self.search)
 
+    @torch.no_grad()
     def decode(
         self, utterances: Sequence[Utterance], encoded: Sequence[torch.Tensor]
     ) -> list[Result]:

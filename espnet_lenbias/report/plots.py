@@ -13,13 +13,14 @@ from espnet_lenbias.report.summary import ErrorLine
 _BLUE, _VERMILION, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#E69F00", "#009E73"
 _PURPLE, _SKY, _GREY = "#CC79A7", "#56B4E9", "#666666"
 
-# One after the other for the searches of a plot.
+# One after the other for the searches of a plot. Lines may coincide, as those of two
+# baselines often do: the first is wide and the second dashed, so that both show.
 _STYLES = (
-    {"color": _ORANGE, "marker": "^"},
-    {"color": _VERMILION, "marker": "s"},
+    {"color": _ORANGE, "marker": "o", "linewidth": 4.0, "markersize": 10},
+    {"color": _VERMILION, "marker": "s", "linestyle": "--"},
     {"color": _PURPLE, "marker": "v"},
-    {"color": _BLUE, "marker": "o"},
-    {"color": _GREEN, "marker": "D"},
+    {"color": _BLUE, "marker": "D"},
+    {"color": _GREEN, "marker": "^"},
     {"color": _SKY, "marker": "P"},
 )
 
@@ -32,9 +33,9 @@ def beam_figure(lines: Sequence[ErrorLine]) -> Figure:
         own = [line for line in lines if line.search == search]
         own.sort(key=lambda line: line.beam_size)
         beams = [line.beam_size for line in own]
-        style = _STYLES[i % len(_STYLES)]
-        wer.plot(beams, [line.wer for line in own], label=search, **style)
-        ratio.plot(beams, [line.length_ratio for line in own], label=search, **style)
+        style = {"label": search, **_STYLES[i % len(_STYLES)]}
+        wer.plot(beams, [line.wer for line in own], **style)
+        ratio.plot(beams, [line.length_ratio for line in own], **style)
 
     beams = sorted({line.beam_size for line in lines})
     for axes in (wer, ratio):
@@ -44,7 +45,7 @@ def beam_figure(lines: Sequence[ErrorLine]) -> Figure:
         axes.set_xlabel("beam size")
         axes.grid(alpha=0.3)
     wer.set_ylabel("word error rate (%)")
-    wer.set_ylim(bottom=0)
+    wer.set_ylim(0, 1.1 * max(line.wer for line in lines) or 1.0)
     ratio.set_ylabel("output words / reference words")
     ratio.axhline(1.0, color=_GREY, linestyle="--", linewidth=1.0)
     figure.legend(

@@ -32,10 +32,10 @@ class ExampleLine:
 
     search: str = column("search")
     beam_size: int = column("beam")
-    text: str = column("transcript")
     original_score: float = column("original score", ".2f")
     score: float = column("final score", ".2f")
     steps: int = column("steps")
+    text: str = column("transcript")
 
 
 def error_lines(results: Iterable[Result], dataset: str) -> list[ErrorLine]:
@@ -78,7 +78,7 @@ def most_shortened(results: Iterable[Result], search: str) -> str:
 def example_lines(results: Iterable[Result], utterance: str) -> list[ExampleLine]:
     """Return a line for each result of an utterance."""
     return [
-        ExampleLine(r.search, r.beam_size, r.text, r.original_score, r.score, r.steps)
+        ExampleLine(r.search, r.beam_size, r.original_score, r.score, r.steps, r.text)
         for r in results
         if r.utterance == utterance
     ]

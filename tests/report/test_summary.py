@@ -34,7 +34,7 @@ def test_most_shortened_counts_words_lost_at_the_largest_beam():
 
 def test_example_lines_are_those_of_one_utterance():
     assert example_lines(RESULTS, "u2") == [
-        ExampleLine("simple", 4, "", -2.0, -1.0, 2),
-        ExampleLine("simple", 64, "x", -2.0, -1.0, 8),
-        ExampleLine("explicit_length", 4, "a b", -2.0, -0.5, 2),
+        ExampleLine("simple", 4, -2.0, -1.0, 2, ""),
+        ExampleLine("simple", 64, -2.0, -1.0, 8, "x"),
+        ExampleLine("explicit_length", 4, -2.0, -0.5, 2, "a b"),
     ]
