@@ -46,6 +46,34 @@ def load_search(name: str) -> Callable[..., Any]:
     return _entry_point(name).load()
 
 
+def build_search(
+    name: str, like: Any, beam_size: int | None = None, **conf: Any
+) -> Callable[..., Any]:
+    """Return a search with the scorers and settings of another one.
+
+    Args:
+        name: Of the search to build.
+        like: A search, of ESPnet's or of this package.
+        beam_size: K; None: as that search has it.
+        **conf: The search's own options.
+    """
+    return load_search(name)(
+        scorers=like.scorers,
+        weights=like.weights,
+        beam_size=like.beam_size if beam_size is None else beam_size,
+        vocab_size=like.n_vocab,
+        sos=like.sos,
+        eos=like.eos,
+        token_list=like.token_list,
+        pre_beam_ratio=_pre_beam_ratio(like),
+        pre_beam_score_key=like.pre_beam_score_key,
+        return_hs=like.return_hs,
+        hyp_primer=like.hyp_primer,
+        normalize_length=like.normalize_length,
+        **conf,
+    )
+
+
 def search_options(name: str) -> dict[str, Any]:
     """Return what ``search_conf`` may hold for this search: option -> default."""
     if name in OPTIONS:
@@ -104,6 +132,15 @@ def nearest(name: str, valid: Iterable[str]) -> str:
 
 
 @functools.cache
+def _pre_beam_ratio(like: Any) -> float:
+    """Return the ratio that a search was built with, of which it keeps the outcome."""
+    usual = 1.5  # ESPnet's default
+    if int(usual * like.beam_size) == like.pre_beam_size:
+        return usual
+    # half a hypothesis more, so that truncation gives the same size
+    return (like.pre_beam_size + 0.5) / like.beam_size
+
+
 def _entry_points() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 

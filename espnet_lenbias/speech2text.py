@@ -11,22 +11,25 @@ from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
 from espnet_lenbias.pretrained import model_files
 from espnet_lenbias.registry import (
     ESPNET,
+    build_search,
     check_espnet_options,
     check_search_conf,
-    load_search,
     search_options,
 )
 
 
-def use_search(model: Any, name: str, **conf: Any) -> Any:
+def use_search(
+    model: Any, name: str, *, beam_size: int | None = None, **conf: Any
+) -> Any:
     """Give an inference object of ESPnet another search, in place.
 
-    Scorers, weights, beam size and all that ESPnet has set up stay as they are. Lists
-    of utterances are decoded as real batches where the search takes batches.
+    Scorers, weights and all that ESPnet has set up stay as they are. Lists of
+    utterances are decoded as real batches where the search takes batches.
 
     Args:
         model: e.g. ``espnet2.bin.asr_inference.Speech2Text``.
         name: One of :func:`espnet_lenbias.available_searches`.
+        beam_size: Another beam size; None: the model's.
         **conf: The search's own options (``search_conf`` in a decode config); ``nbest``
             is the model's unless given.
 
@@ -43,22 +46,7 @@ def use_search(model: Any, name: str, **conf: Any) -> Any:
     if "nbest" in search_options(name):
         conf = {"nbest": model.nbest, **conf}
 
-    search = load_search(name)(
-        scorers=old.scorers,
-        weights=old.weights,
-        beam_size=old.beam_size,
-        vocab_size=old.n_vocab,
-        sos=old.sos,
-        eos=old.eos,
-        token_list=old.token_list,
-        # half a hypothesis more, so that truncation gives the same pre-beam size
-        pre_beam_ratio=(old.pre_beam_size + 0.5) / old.beam_size,
-        pre_beam_score_key=old.pre_beam_score_key,
-        return_hs=old.return_hs,
-        hyp_primer=old.hyp_primer,
-        normalize_length=old.normalize_length,
-        **conf,
-    )
+    search = build_search(name, old, beam_size, **conf)
     search.to(device=model.device, dtype=getattr(torch, model.dtype)).eval()
     model.beam_search = search
     model.search = name

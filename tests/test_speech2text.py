@@ -123,6 +123,12 @@ def test_use_search_keeps_the_pre_beam_size(transformer_model, beam_size):
     assert use_search(model, "simple").beam_search.pre_beam_size == own
 
 
+def test_use_search_can_change_the_beam(transformer_model):
+    model = EspnetSpeech2Text(**transformer_model.files, beam_size=4, ctc_weight=0.3)
+    search = use_search(model, "explicit_length", beam_size=10).beam_search
+    assert (search.beam_size, search.pre_beam_size) == (10, 15)  # ratio 1.5, ESPnet's
+
+
 def test_use_search_espnet_chooses_as_espnet_does(rnn_model):
     model = Speech2Text(**rnn_model.files, **DECODING, search="simple")
     assert type(use_search(model, "espnet").beam_search) is BeamSearch

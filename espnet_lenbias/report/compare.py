@@ -19,8 +19,8 @@ from torch.nn.utils.rnn import pad_sequence
 from espnet_lenbias.espnet_compat import BeamSearch, Hypothesis
 from espnet_lenbias.registry import (
     ESPNET,
+    build_search,
     check_search_conf,
-    load_search,
     search_options,
 )
 
@@ -99,32 +99,22 @@ def encode(model: Any, audio: Path) -> torch.Tensor:
     return (x[0] if isinstance(x, tuple) else x)[0]  # a tuple: with intermediate CTC
 
 
-def build_search(model: Any, row: Row) -> BeamSearch:
-    """Return a row's search over the model's scorers, as ESPnet would set it up.
+def row_search(model: Any, row: Row) -> BeamSearch:
+    """Return a row's search over the model's scorers.
 
     Raises:
         ValueError: There is no such search, or it does not take these options.
     """
-    old = model.beam_search
     check_search_conf(row.search, row.conf)
-    if row.search == ESPNET and row.beam_size > old.n_vocab:
+    n_vocab = model.beam_search.n_vocab
+    if row.search == ESPNET and row.beam_size > n_vocab:
         raise ValueError(
-            f"search: {ESPNET} needs a beam within the {old.n_vocab} labels of the "
+            f"search: {ESPNET} needs a beam within the {n_vocab} labels of the "
             f"model's vocabulary, not {row.beam_size}"
         )
-    conf = dict(row.conf)
-    if "nbest" in search_options(row.search):
-        conf = {"nbest": 1, **conf}
-    search = load_search(row.search)(
-        scorers=old.scorers,
-        weights=old.weights,
-        beam_size=row.beam_size,
-        vocab_size=old.n_vocab,
-        sos=old.sos,
-        eos=old.eos,
-        pre_beam_score_key=old.pre_beam_score_key,
-        hyp_primer=old.hyp_primer,
-        **conf,
+    best_only = {"nbest": 1} if "nbest" in search_options(row.search) else {}
+    search = build_search(
+        row.search, model.beam_search, row.beam_size, **{**best_only, **row.conf}
     )
     return search.to(device=model.device, dtype=getattr(torch, model.dtype)).eval()
 
@@ -136,7 +126,7 @@ class Contestant:
         """Build the search; see :func:`compare`."""
         self.model = model
         self.row = row
-        self.search = build_search(model, row)
+        self.search = row_search(model, row)
         takes_batches = "x_lengths" in inspect.signature(self.search.forward).parameters
         if batch_size > 1 and not takes_batches:
             raise ValueError(

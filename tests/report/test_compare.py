@@ -10,7 +10,7 @@ import soundfile
 
 from espnet_lenbias.espnet_compat import BeamSearch
 from espnet_lenbias.report import compare as module
-from espnet_lenbias.report.compare import Row, Utterance, build_search, compare
+from espnet_lenbias.report.compare import Row, Utterance, compare, row_search
 from tests.toys import PlainTableScorer, TableScorer, build, encoder_output, logs
 
 A, B = 1, 2
@@ -122,7 +122,7 @@ def test_an_utterance_is_encoded_once(utterances):
 
 def test_a_row_sets_beam_and_options_and_leaves_the_model_alone():
     model = make_model()
-    search = build_search(model, Row("x", "simple", 3, {"length_norm": True}))
+    search = row_search(model, Row("x", "simple", 3, {"length_norm": True}))
     assert (search.beam_size, search.pre_beam_size) == (3, 4)  # ESPnet's 1.5 times
     assert search.options.length_norm
     assert (model.beam_search.beam_size, type(model.beam_search)) == (1, BeamSearch)
