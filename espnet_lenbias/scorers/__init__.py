@@ -15,6 +15,14 @@ from espnet_lenbias.scorers.fallback import (
     SingleFallback,
     SinglePartialFallback,
 )
+from espnet_lenbias.scorers.lm import (
+    BatchedRNNLM,
+    CachedTransformerLM,
+    is_rnn_lm,
+    is_transformer_lm,
+)
+from espnet_lenbias.scorers.rnn import BatchedRNN
+from espnet_lenbias.scorers.rnn import supports as is_batched_rnn
 from espnet_lenbias.scorers.transformer import CachedTransformer
 from espnet_lenbias.scorers.transformer import supports as is_cached_transformer
 
@@ -42,5 +50,12 @@ def adapter_for(
         return SinglePartialFallback(scorer, n_vocab, eos)
     if is_cached_transformer(scorer):
         return CachedTransformer(scorer, return_hs)
+    # ESPnet's RNN decoder has no hidden states to give, and the fallback says so
+    if is_batched_rnn(scorer) and not return_hs:
+        return BatchedRNN(scorer)
+    if is_rnn_lm(scorer):
+        return BatchedRNNLM(scorer)
+    if is_transformer_lm(scorer):
+        return CachedTransformerLM(scorer)
     kind = BatchFallback if isinstance(scorer, BatchScorerInterface) else SingleFallback
     return kind(scorer, is_decoder="decoder" in name, return_hs=return_hs)

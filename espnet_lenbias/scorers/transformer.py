@@ -15,7 +15,6 @@ import math
 from typing import NamedTuple
 
 import torch
-from torch.nn.functional import scaled_dot_product_attention
 
 from espnet_lenbias.beam import Span
 from espnet_lenbias.espnet_compat import (
@@ -26,18 +25,16 @@ from espnet_lenbias.espnet_compat import (
     ScaledPositionalEncoding,
     TransformerDecoder,
 )
+from espnet_lenbias.scorers.attention import (
+    KeysValues,
+    attend_labels,
+    encoded,
+    no_positions,
+    project,
+    queries,
+    with_room,
+)
 from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
-
-
-# how many positions the cache of the labels grows by when it is full
-_GROWTH = 8
-
-
-class KeysValues(NamedTuple):
-    """Keys and values of one attention."""
-
-    keys: torch.Tensor  # (..., positions, h, d)
-    values: torch.Tensor  # likewise
 
 
 class State(NamedTuple):
@@ -81,8 +78,8 @@ class CachedTransformer:
         utts = [memory.frames(b) for b in range(len(memory))]
         layers = self.decoder.decoders
         return State(
-            [[_project(layer.src_attn, x) for x in utts] for layer in layers],
-            [_no_positions(layer.self_attn, memory.x) for layer in layers],
+            [[project(layer.src_attn, x) for x in utts] for layer in layers],
+            [no_positions(layer.self_attn, memory.x) for layer in layers],
             0,
         )
 
@@ -95,9 +92,9 @@ class CachedTransformer:
         """
         labels, length = state.labels, prefixes.yseq.size(1)
         for position in range(state.length, length):
-            if position == labels[0].keys.size(1):
-                labels = [_grown(layer) for layer in labels]
-            x = _embed(self.decoder, prefixes.yseq[:, position], position)
+            labels = with_room(labels, position)
+            embedding, encoding = self.decoder.embed
+            x = encoded(encoding, embedding(prefixes.yseq[:, position]), position)
             for i, layer in enumerate(self.decoder.decoders):
                 x = _layer(
                     layer, x, labels[i], position, state.memory[i], prefixes.spans
@@ -110,42 +107,12 @@ class CachedTransformer:
 
     def select(self, state: State, selection: Selection) -> State:
         """Return the state of the chosen extensions."""
-        parents = selection.parents
-        labels = [
-            KeysValues(k.index_select(0, parents), v.index_select(0, parents))
-            for k, v in state.labels
-        ]
+        labels = [cache.take(selection.parents) for cache in state.labels]
         return State(state.memory, labels, state.length)
 
     def final(self, state: State) -> None:
         """A decoder adds nothing when a hypothesis ends."""
         return None
-
-
-def _no_positions(attention: MultiHeadedAttention, x: torch.Tensor) -> KeysValues:
-    """Return a cache without room, for one hypothesis an utterance: (B, 0, h, d)."""
-    empty = x.new_empty(len(x), 0, attention.h, attention.d_k)
-    return KeysValues(empty, empty)
-
-
-def _grown(cache: KeysValues) -> KeysValues:
-    """Return a cache with room for some positions more, in fresh memory."""
-    n, _, h, d = cache.keys.shape
-    room = cache.keys.new_zeros(n, _GROWTH, h, d)
-    return KeysValues(*(torch.cat([old, room], dim=1) for old in cache))
-
-
-def _embed(
-    decoder: TransformerDecoder, labels: torch.Tensor, position: int
-) -> torch.Tensor:
-    """Embed the label that each hypothesis has at a position: (n,) to (n, D)."""
-    embedding, encoding = decoder.embed
-    x = embedding(labels)
-    encoding.extend_pe(x.new_zeros(1, position + 1, 1))
-    offset = encoding.pe[0, position].to(x.dtype)
-    if type(encoding) is ScaledPositionalEncoding:
-        return x + encoding.alpha * offset
-    return x * encoding.xscale + offset
 
 
 def _layer(
@@ -170,10 +137,7 @@ def _layer(
         (n, D) output.
     """
     y = layer.norm1(x) if layer.normalize_before else x
-    for cache, new in zip(labels, _project(layer.self_attn, y)):
-        cache[:, position] = new
-    past = KeysValues(*(cache[:, : position + 1] for cache in labels))
-    context = _attend_labels(layer.self_attn, y, past)
+    context = attend_labels(layer.self_attn, y, labels, position)
     x = _add(layer, x, y, context, "concat_linear1")
     if not layer.normalize_before:
         x = layer.norm1(x)
@@ -202,28 +166,6 @@ def _add(
     return x + context
 
 
-def _query(attention: MultiHeadedAttention, x: torch.Tensor) -> torch.Tensor:
-    """Project (n, D) to queries, (n, h, d)."""
-    return attention.q_norm(attention.linear_q(x).unflatten(-1, (attention.h, -1)))
-
-
-def _project(attention: MultiHeadedAttention, x: torch.Tensor) -> KeysValues:
-    """Project (..., D) to keys and values, (..., h, d)."""
-    split = (attention.h, -1)
-    keys = attention.k_norm(attention.linear_k(x).unflatten(-1, split))
-    return KeysValues(keys, attention.linear_v(x).unflatten(-1, split))
-
-
-def _attend_labels(
-    attention: MultiHeadedAttention, x: torch.Tensor, past: KeysValues
-) -> torch.Tensor:
-    """Attend from the newest position to all of the hypothesis: (n, D) to (n, D)."""
-    keys, values = (cache.transpose(1, 2) for cache in past)  # (n, h, positions, d)
-    query = _query(attention, x).unsqueeze(2)
-    context = scaled_dot_product_attention(query, keys, values)
-    return attention.linear_out(context.flatten(1))
-
-
 def _attend_memory(
     attention: MultiHeadedAttention,
     x: torch.Tensor,
@@ -235,7 +177,7 @@ def _attend_memory(
     (n, D) to (n, D). One product for each utterance over its own frames: nothing is
     expanded, and there is no padding to mask.
     """
-    query = _query(attention, x) / math.sqrt(attention.d_k)
+    query = queries(attention, x) / math.sqrt(attention.d_k)
     contexts = []
     for span in spans:
         keys, values = memory[span.utt]  # (T, h, d)

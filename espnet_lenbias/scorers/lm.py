@@ -1,0 +1,192 @@
+"""Language models asked for all hypotheses at once, their states kept as tensors.
+
+ESPnet takes the state of a batch apart into one for each hypothesis and stacks it again
+at every position; its transformer LM also computes the keys and values of all earlier
+labels anew. Here a state is a few tensors that follow the hypotheses by one reordering.
+
+Language models do not see the encoder output, so utterances play no part. The symbols
+are those of :mod:`.base`.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+
+from espnet_lenbias.espnet_compat import (
+    EncoderLayer,
+    MultiHeadedAttention,
+    PositionalEncoding,
+    PositionwiseFeedForward,
+    SequentialRNNLM,
+    TransformerLM,
+)
+from espnet_lenbias.scorers.attention import (
+    KeysValues,
+    attend_labels,
+    encoded,
+    no_positions,
+    with_room,
+)
+from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
+
+# the label that ESPnet's transformer LM takes for padding and does not attend to
+_PAD = 0
+
+
+class RNNState(NamedTuple):
+    """The state of an RNN LM."""
+
+    hidden: Any  # of torch's RNN: tensors (layers, n, H); None before the primer
+    length: int  # labels that it has seen
+
+
+def is_rnn_lm(lm: object) -> bool:
+    """Tell whether `BatchedRNNLM` computes what the language model computes."""
+    return type(lm) is SequentialRNNLM
+
+
+class BatchedRNNLM:
+    """Adapter of ESPnet's `SequentialRNNLM`, of whatever kind of RNN."""
+
+    def __init__(self, lm: SequentialRNNLM):
+        self.lm = lm
+
+    def start(self, memory: Memory) -> RNNState:
+        """Return the state before the primer."""
+        return RNNState(None, 0)
+
+    def step(
+        self, state: RNNState, prefixes: Prefixes, wanted: torch.Tensor | None = None
+    ) -> Scores:
+        """Score all labels after each prefix.
+
+        The first call covers the whole primer, each later one a single label more.
+        """
+        yseq = prefixes.yseq
+        logits, hidden = self.lm(yseq[:, state.length :], state.hidden)  # (n, new, V)
+        scores = logits[:, -1].log_softmax(dim=-1)
+        return Scores(scores, RNNState(hidden, yseq.size(1)))
+
+    def select(self, state: RNNState, selection: Selection) -> RNNState:
+        """Return the state of the chosen extensions."""
+        hidden, rows = state.hidden, selection.parents
+        if isinstance(hidden, tuple):  # of an LSTM
+            hidden = tuple(values.index_select(1, rows) for values in hidden)
+        else:
+            hidden = hidden.index_select(1, rows)
+        return RNNState(hidden, state.length)
+
+    def final(self, state: RNNState) -> None:
+        """This LM adds nothing when a hypothesis ends."""
+        return None
+
+
+class TransformerState(NamedTuple):
+    """The state of a transformer LM."""
+
+    labels: list[KeysValues]  # by layer, (n, room for positions, h, d), of which ...
+    length: int  # ... so many are filled
+
+
+def is_transformer_lm(lm: object) -> bool:
+    """Tell whether `CachedTransformerLM` computes what the language model computes.
+
+    It does for all that `TransformerLM` builds; one whose layers were exchanged for
+    others is left to the fallback.
+    """
+    if type(lm) is not TransformerLM:
+        return False
+    encoding = lm.encoder.embed[-1]
+    if type(encoding) is not PositionalEncoding and len(encoding) > 0:
+        return False
+    return all(
+        type(layer) is EncoderLayer
+        and type(layer.self_attn) is MultiHeadedAttention
+        and type(layer.feed_forward) is PositionwiseFeedForward
+        and not layer.concat_after
+        for layer in lm.encoder.encoders
+    )
+
+
+class CachedTransformerLM:
+    """Adapter of ESPnet's `TransformerLM`, with keys and values cached."""
+
+    def __init__(self, lm: TransformerLM):
+        self.lm = lm
+
+    def start(self, memory: Memory) -> TransformerState:
+        """Return caches without a position in them."""
+        # LMs may be of another dtype than the encoder output
+        x = self.lm.embed.weight.new_empty(len(memory), 0)
+        layers = self.lm.encoder.encoders
+        return TransformerState([no_positions(y.self_attn, x) for y in layers], 0)
+
+    def step(
+        self,
+        state: TransformerState,
+        prefixes: Prefixes,
+        wanted: torch.Tensor | None = None,
+    ) -> Scores:
+        """Score all labels after each prefix.
+
+        The first call covers the whole primer, each later one a single label more.
+        """
+        encoder, labels, yseq = self.lm.encoder, state.labels, prefixes.yseq
+        mask = yseq != _PAD
+        for position in range(state.length, yseq.size(1)):
+            labels = with_room(labels, position)
+            x = self._embed(yseq[:, position], position)
+            for layer, cache in zip(encoder.encoders, labels):
+                x = _layer(layer, x, cache, position, mask[:, : position + 1])
+        if encoder.normalize_before:
+            x = encoder.after_norm(x)
+        scores = self.lm.decoder(x).log_softmax(dim=-1)
+        return Scores(scores, TransformerState(labels, yseq.size(1)))
+
+    def _embed(self, labels: torch.Tensor, position: int) -> torch.Tensor:
+        """Embed the label that each hypothesis has at a position: (n,) to (n, D)."""
+        *embed, encoding = self.lm.encoder.embed
+        x = self.lm.embed(labels)
+        for module in embed:
+            x = module(x)
+        if isinstance(encoding, PositionalEncoding):
+            x = encoded(encoding, x, position)
+        return x
+
+    def select(self, state: TransformerState, selection: Selection) -> TransformerState:
+        """Return the state of the chosen extensions."""
+        labels = [cache.take(selection.parents) for cache in state.labels]
+        return TransformerState(labels, state.length)
+
+    def final(self, state: TransformerState) -> None:
+        """This LM adds nothing when a hypothesis ends."""
+        return None
+
+
+def _layer(
+    layer: EncoderLayer,
+    x: torch.Tensor,
+    labels: KeysValues,
+    position: int,
+    mask: torch.Tensor,
+) -> torch.Tensor:
+    """Run one layer for the newest position of each hypothesis.
+
+    Args:
+        layer: The layer.
+        x: (n, D) its input.
+        labels: Keys and values of the earlier positions; this one's are put in.
+        position: The newest position.
+        mask: (n, position + 1) bool, the positions to attend to.
+
+    Returns:
+        (n, D) output.
+    """
+    y = layer.norm1(x) if layer.normalize_before else x
+    x = x + attend_labels(layer.self_attn, y, labels, position, mask)
+    if not layer.normalize_before:
+        x = layer.norm1(x)
+
+    y = layer.norm2(x) if layer.normalize_before else x
+    x = x + layer.feed_forward(y)
+    return x if layer.normalize_before else layer.norm2(x)

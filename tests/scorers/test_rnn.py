@@ -1,0 +1,156 @@
+"""The batched RNN decoder against ESPnet's, asked for one hypothesis at a time."""
+
+import pytest
+import torch
+from espnet2.asr.decoder.rnn_decoder import RNNDecoder
+
+from espnet_lenbias.scorers import Memory, adapter_for
+from espnet_lenbias.scorers.fallback import SingleFallback
+from espnet_lenbias.scorers.rnn import BatchedRNN
+from tests.scorers.test_adapters import (
+    EOS,
+    D,
+    V,
+    assert_same_scores,
+    make_memory,
+    sharpened,
+    walk,
+)
+
+ATTENTIONS = [
+    "noatt",
+    "dot",
+    "add",
+    "location",
+    "location2d",
+    "location_recurrent",
+    "coverage",
+    "coverage_location",
+    "multi_head_dot",
+    "multi_head_add",
+    "multi_head_loc",
+    "multi_head_multi_res_loc",
+]
+
+
+def make_decoder(atype="location", seed=3, **conf):
+    torch.manual_seed(seed)
+    att_conf = dict(
+        atype=atype, num_att=1, adim=8, aheads=2, awin=3, aconv_chans=3, aconv_filts=4
+    )
+    decoder = RNNDecoder(V, D, hidden_size=12, att_conf=att_conf, **conf)
+    return sharpened(decoder)
+
+
+def make_adapter(decoder):
+    adapter = adapter_for("decoder", decoder, V, EOS)
+    assert isinstance(adapter, BatchedRNN)
+    return adapter
+
+
+def scores_of(decoder, yseq, frames):
+    """Return ESPnet's scores after a prefix, all of it run through from the start."""
+    state = decoder.init_state(frames)
+    for n in range(1, len(yseq) + 1):
+        scores, state = decoder.score(yseq[:n], state, frames)
+    return scores
+
+
+def assert_espnets_scores(decoder, memory, steps):
+    compared = 0
+    for prefixes, result in steps:
+        for utt, start, stop in prefixes.spans:
+            for i in range(start, stop):
+                theirs = scores_of(decoder, prefixes.yseq[i], memory.frames(utt))
+                torch.testing.assert_close(result.scores[i], theirs, atol=1e-4, rtol=0)
+                compared += 1
+    assert compared > 20
+
+
+@pytest.mark.parametrize("conf", [{}, {"rnn_type": "gru", "num_layers": 2}], ids=str)
+@pytest.mark.parametrize("atype", ATTENTIONS)
+def test_every_attention_gives_espnets_scores(atype, conf):
+    decoder, memory = make_decoder(atype, **conf), make_memory()
+    steps = walk(make_adapter(decoder), memory)
+    assert_espnets_scores(decoder, memory, steps)
+
+
+@pytest.mark.parametrize("context_residual", [False, True])
+@pytest.mark.parametrize("num_layers", [1, 2, 3])
+@pytest.mark.parametrize("rnn_type", ["lstm", "gru"])
+def test_layers_give_the_scores_of_the_fallback(rnn_type, num_layers, context_residual):
+    decoder = make_decoder(
+        rnn_type=rnn_type, num_layers=num_layers, context_residual=context_residual
+    )
+    reference = SingleFallback(decoder, is_decoder=True, return_hs=False)
+    assert_same_scores(make_adapter(decoder), reference)
+
+
+@pytest.mark.parametrize("atype", ["noatt", "location", "coverage", "multi_head_loc"])
+def test_all_labels_of_a_long_primer_are_heard(atype):
+    decoder, memory = make_decoder(atype, num_layers=2), make_memory()
+    steps = walk(make_adapter(decoder), memory, primer=(EOS, 3, 5))
+    assert_espnets_scores(decoder, memory, steps)
+
+
+@pytest.mark.parametrize("atype", ATTENTIONS)
+def test_two_decodes_on_one_adapter_do_not_disturb_each_other(atype):
+    adapter = make_adapter(make_decoder(atype))
+    memories = [make_memory(seed) for seed in (0, 1)]
+    alone = [[scores for _, (scores, *_) in walk(adapter, m)] for m in memories]
+    together = zip(*(walk(adapter, m) for m in memories))
+    for n, results in enumerate(together):
+        for expected, (_, result) in zip(alone, results):
+            assert torch.equal(result.scores, expected[n])
+    assert not torch.allclose(alone[0][0], alone[1][0])
+
+
+@pytest.mark.parametrize("atype", ATTENTIONS)
+def test_nothing_is_left_on_the_decoder(atype):
+    decoder = make_decoder(atype)
+    attention = decoder.att_list[0]
+    before = dict(vars(attention))
+    for _ in walk(make_adapter(decoder), make_memory()):
+        pass
+    assert all(vars(attention)[name] is value for name, value in before.items())
+    assert vars(attention).keys() == before.keys()
+
+
+@pytest.mark.parametrize("atype", ["location", "coverage", "location_recurrent"])
+def test_a_state_can_be_continued_twice(atype):
+    """Some attentions change what they are given; the state must not be."""
+    adapter, memory = make_adapter(make_decoder(atype)), make_memory()
+    calls = []
+    step = adapter.step
+    adapter.step = lambda *args: calls.append(args) or step(*args)
+    first = [result.scores for _, result in walk(adapter, memory)]
+    for args, scores in zip(calls, first):
+        assert torch.equal(step(*args).scores, scores)
+
+
+def test_frames_behind_an_utterance_do_not_count():
+    adapter, memory = make_adapter(make_decoder()), make_memory()
+    padding = torch.full((len(memory), 3, D), -7.0)
+    longer = Memory(torch.cat([memory.x, padding], dim=1), memory.lengths)
+    for (_, ours), (_, theirs) in zip(walk(adapter, memory), walk(adapter, longer)):
+        assert torch.equal(ours.scores, theirs.scores)
+
+
+def test_decoder_of_several_encoders_is_left_to_the_fallback():
+    n = 2
+    att_conf = dict(
+        atype=["dot"] * n,
+        num_encs=n,
+        aheads=[2] * n,
+        adim=[8] * n,
+        awin=[3] * n,
+        aconv_chans=[3] * n,
+        aconv_filts=[2] * n,
+    )
+    decoder = RNNDecoder(V, D, hidden_size=12, num_encs=n, att_conf=att_conf)
+    assert isinstance(adapter_for("decoder", decoder, V, EOS), SingleFallback)
+
+
+def test_hidden_states_are_left_to_the_fallback():
+    adapter = adapter_for("decoder", make_decoder(), V, EOS, return_hs=True)
+    assert isinstance(adapter, SingleFallback)
