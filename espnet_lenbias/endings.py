@@ -145,7 +145,9 @@ class SimpleEnding:
 
         # the places that ended hypotheses may take: all K against the running ones too
         # ("joint"), or K of their own
-        contest = values if o.keep_ended == "joint" else values.masked_fill(~ends, -math.inf)
+        contest = (
+            values if o.keep_ended == "joint" else values.masked_fill(~ends, -math.inf)
+        )
         contest = torch.cat([self._rank, contest], dim=1)
         winners = contest.topk(self._beam_size, dim=1)
         held = self._rank.size(1)

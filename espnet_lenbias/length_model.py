@@ -34,9 +34,7 @@ def log_mass(q: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
     return q.double().masked_fill(~kept, -math.inf).logsumexp(dim=-1)
 
 
-def log_p_end(
-    q: torch.Tensor, kept: torch.Tensor, ended: torch.Tensor
-) -> torch.Tensor:
+def log_p_end(q: torch.Tensor, kept: torch.Tensor, ended: torch.Tensor) -> torch.Tensor:
     """Return log p_N($|x), the log of the ending probability at this position (eq. 3).
 
     Args:

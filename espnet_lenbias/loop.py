@@ -89,7 +89,9 @@ class Decoding:
             search.options, search.beam_size, search.eos, n_utts, device
         )
         self.ended = Ended()
-        self.stuck = Ended()  # of utterances that ended without any label being possible
+        self.stuck = (
+            Ended()
+        )  # of utterances that ended without any label being possible
         self.recorder = TraceRecorder(self.rule.columns, n_utts)
         # utterances that reached their limit with nothing ended: the next position is
         # for the end label alone
@@ -264,7 +266,9 @@ class Decoding:
         running = reading.running & torch.tensor(going).unsqueeze(1)
         chosen, _ = _selection(verdict, running, utts)
         if not all(going):
-            slots = torch.tensor([i for i, g in enumerate(going) if g], dtype=torch.long)
+            slots = torch.tensor(
+                [i for i, g in enumerate(going) if g], dtype=torch.long
+            )
             self.rule.leave(slots.to(q.device))
         self.beam = _extend(self.beam, chosen, q, step)
         if chosen.spans:

@@ -8,7 +8,6 @@ import torch
 from espnet_lenbias.beam import Beam
 from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
 
-
 _OWN = ("original_score", "forced", "steps")
 
 

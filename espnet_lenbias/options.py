@@ -47,7 +47,9 @@ class ExplicitLengthOptions:
             "true or false",
         )
         if self.exact_nbest and self.nbest is None:
-            raise ValueError("exact_nbest needs nbest: it is the nbest-th best it waits for")
+            raise ValueError(
+                "exact_nbest needs nbest: it is the nbest-th best it waits for"
+            )
 
 
 @dataclass(frozen=True)

@@ -105,10 +105,13 @@ def no_frames(model, result):
 def extend(model, hyp, result, end_allowed=True, end_only=False, eos_threshold=None):
     """All hypotheses that are `hyp` and one more label, without the impossible ones."""
     step = {
-        k: list(s.log_probs(model.utterance, hyp.prefix)) for k, s in model.scorers.items()
+        k: list(s.log_probs(model.utterance, hyp.prefix))
+        for k, s in model.scorers.items()
     }
     candidates = pre_beam(model, step, result, end_allowed)
-    score = {v: model.weighted({k: row[v] for k, row in step.items()}) for v in candidates}
+    score = {
+        v: model.weighted({k: row[v] for k, row in step.items()}) for v in candidates
+    }
     if eos_threshold is not None and not end_only:
         best_other = max(
             (score[v] for v in candidates if v != model.end), default=IMPOSSIBLE
@@ -147,7 +150,9 @@ def pre_beam(model, step, result, end_allowed):
     key, size = model.pre_beam
     if key == "full":
         full = {k for k, s in model.scorers.items() if not hasattr(s, "score_partial")}
-        rank = [model.weighted({k: step[k][v] for k in full}) for v in range(model.vocab)]
+        rank = [
+            model.weighted({k: step[k][v] for k in full}) for v in range(model.vocab)
+        ]
     else:
         rank = list(step[key])
     if not end_allowed:
@@ -229,7 +234,9 @@ def explicit_length(
         if forced:
             result.stopped = "forced"
         elif (
-            early_stop and to_beat is not None and not result.decide(log_not_ended, to_beat)
+            early_stop
+            and to_beat is not None
+            and not result.decide(log_not_ended, to_beat)
         ):
             result.stopped = "bound"
         elif not B:

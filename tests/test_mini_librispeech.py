@@ -95,7 +95,13 @@ def test_drop_in(wav_scp, decode_yaml, tmp_path, expected):
 def test_wrapper(wav_scp, decode_yaml, tmp_path, expected):
     out = tmp_path / "out"
     files = model_files(PACKED)
-    command = [sys.executable, "-m", "espnet_lenbias", "-m", "espnet2.bin.asr_inference"]
+    command = [
+        sys.executable,
+        "-m",
+        "espnet_lenbias",
+        "-m",
+        "espnet2.bin.asr_inference",
+    ]
     command += ["--asr_train_config", files["asr_train_config"]]
     command += ["--asr_model_file", files["asr_model_file"]]
     command += ["--config", str(decode_yaml), "--output_dir", str(out)]
@@ -182,7 +188,9 @@ def test_row_18_a_padded_batch_equals_its_utterances(model, few):
     together = search(padded, x_lengths=lengths)
     for one, other in zip(alone, together, strict=True):
         assert [h.yseq.tolist() for h in one] == [h.yseq.tolist() for h in other]
-        assert [h.score for h in one] == pytest.approx([h.score for h in other], abs=1e-3)
+        assert [h.score for h in one] == pytest.approx(
+            [h.score for h in other], abs=1e-3
+        )
 
 
 def test_lists_are_decoded_as_batches_of_the_same_texts(few, expected):

@@ -54,12 +54,15 @@ every = pytest.mark.parametrize("kind, options", SEARCHES)
 
 
 def searching(kind, scorer, beam, **options):
-    return build(kind, {"decoder": scorer}, {"decoder": 1.0}, beam, scorer.vocab, **options)
+    return build(
+        kind, {"decoder": scorer}, {"decoder": 1.0}, beam, scorer.vocab, **options
+    )
 
 
 def facts(hyps):
     return [
-        (h.yseq.tolist(), h.score, h.original_score, h.forced, dict(h.scores)) for h in hyps
+        (h.yseq.tolist(), h.score, h.original_score, h.forced, dict(h.scores))
+        for h in hyps
     ]
 
 
@@ -90,14 +93,18 @@ def test_row_2_end_label_in_the_first_beam_does_not_win(beam):
 def test_row_2_minimum_length_keeps_the_empty_output_away(kind, options, minimum):
     # $ would have .9 of everything.
     scorer = TableScorer({(): logs(0.07, 0.03, 0.9)}, MOSTLY_END)
-    hyps = searching(kind, scorer, 3, **options)(encoder_output(0, 9), minlenratio=-minimum)
+    hyps = searching(kind, scorer, 3, **options)(
+        encoder_output(0, 9), minlenratio=-minimum
+    )
     assert hyps
     assert min(len(labels(h)) for h in hyps) >= minimum
 
 
 @every
 @pytest.mark.parametrize("partial", [PartialScorer, BatchPartialScorer])
-def test_row_2_a_masked_end_label_takes_no_place_in_the_pre_beam(kind, options, partial):
+def test_row_2_a_masked_end_label_takes_no_place_in_the_pre_beam(
+    kind, options, partial
+):
     # Beam 1: the pre-beam is one label, for which $ has .9 and may not have it.
     scorers = {"decoder": TableScorer([logs(0.07, 0.03, 0.9)]), "ctc": partial(0, 3)}
     weights = {"decoder": 1.0, "ctc": 0.1}
@@ -178,7 +185,9 @@ def test_row_6_ended_hypotheses_are_not_scored_again(kind, options):
 @every
 def test_row_7_search_stops_at_once_when_all_have_ended(kind, options):
     # N=1: a and b. N=2: the end label alone is possible.
-    scorer = TableScorer([logs(0.7, 0.3, 0.0), logs(0.0, 0.0, 1.0), logs(0.0, 0.0, 0.0)])
+    scorer = TableScorer(
+        [logs(0.7, 0.3, 0.0), logs(0.0, 0.0, 1.0), logs(0.0, 0.0, 0.0)]
+    )
     search = searching(kind, scorer, 4, **options)
     hyps = search(encoder_output(0, 30))
     assert [labels(h) for h in hyps] == [(A, END), (B, END)]
@@ -201,7 +210,9 @@ def test_row_7_an_utterance_that_is_through_is_not_scored_on():
 @every
 @pytest.mark.parametrize("frames", [3, 4])
 def test_row_8_one_end_label_scored_once_at_the_limit(kind, options, frames):
-    scorer = TableScorer([logs(0.9, 0.1, 0.0), logs(0.1, 0.9, 0.0), logs(0.04, 0.01, 0.95)])
+    scorer = TableScorer(
+        [logs(0.9, 0.1, 0.0), logs(0.1, 0.9, 0.0), logs(0.04, 0.01, 0.95)]
+    )
     search = searching(kind, scorer, 1, **options)
     best = search(encoder_output(0, frames))[0]
     assert best.yseq.tolist() == [END, A, B, END]
@@ -316,7 +327,9 @@ def test_row_12_minimum_counts_the_end_label(kind, options):
 @every
 def test_row_12_maximum_counts_the_end_label(kind, options):
     # aa$ ends at N=3. A limit of 3 lets it; a limit of 2 forces it, one position behind.
-    scorer = TableScorer([logs(0.9, 0.1, 0.0), logs(0.8, 0.2, 0.0), logs(0.04, 0.01, 0.95)])
+    scorer = TableScorer(
+        [logs(0.9, 0.1, 0.0), logs(0.8, 0.2, 0.0), logs(0.04, 0.01, 0.95)]
+    )
     search = searching(kind, scorer, 1, **options)
     (within,) = search(encoder_output(0, 9), maxlenratio=-3)
     (behind,) = search(encoder_output(0, 9), maxlenratio=-2)
@@ -326,7 +339,9 @@ def test_row_12_maximum_counts_the_end_label(kind, options):
 
 def test_row_12_length_normalisation_counts_the_end_label():
     scorer = TableScorer([logs(0.9, 0.1, 0.0), logs(0.04, 0.01, 0.95)])
-    best = searching(SimpleBeamSearch, scorer, 1, length_norm=True)(encoder_output(0, 9))[0]
+    best = searching(SimpleBeamSearch, scorer, 1, length_norm=True)(
+        encoder_output(0, 9)
+    )[0]
     assert best.score == near(math.log(0.9 * 0.95) / 2)
 
 
@@ -347,7 +362,9 @@ def test_row_12_primer_is_not_counted():
 @pytest.mark.parametrize("beam", [3, 4, 7, 1000])
 @pytest.mark.parametrize("frames", [1, 2, 3])
 def test_row_13_beam_larger_than_all_candidates(kind, options, beam, frames):
-    hyps = searching(kind, RandomScorer(2, 3), beam, **options)(encoder_output(0, frames))
+    hyps = searching(kind, RandomScorer(2, 3), beam, **options)(
+        encoder_output(0, frames)
+    )
     assert hyps
     assert len({tuple(h.yseq.tolist()) for h in hyps}) == len(hyps)
     assert all(-100 < h.score and math.isfinite(h.original_score) for h in hyps)
@@ -435,7 +452,9 @@ def test_row_14_scorers_that_exclude_each_others_labels(kind):
         "decoder": TableScorer([logs(0.5, 0.5, 0.0), logs(0.0, 0.5, 0.5)]),
         "lm": TableScorer([logs(0.0, 0.5, 0.5), logs(0.5, 0.0, 0.5)]),
     }
-    (best,) = build(kind, scorers, {"decoder": 1.0, "lm": 0.5}, 3, 3)(encoder_output(0, 9))
+    (best,) = build(kind, scorers, {"decoder": 1.0, "lm": 0.5}, 3, 3)(
+        encoder_output(0, 9)
+    )
     assert labels(best) == (B, END)
     assert best.original_score == near(1.5 * math.log(0.25))
 
@@ -524,7 +543,8 @@ def test_row_17_final_score_of_a_forced_end(kind):
 
 @every
 @pytest.mark.parametrize(
-    "scorer_kind", [RandomScorer, PlainRandomScorer, AllFramesScorer, PlainAllFramesScorer]
+    "scorer_kind",
+    [RandomScorer, PlainRandomScorer, AllFramesScorer, PlainAllFramesScorer],
 )
 def test_row_18_alone_and_in_a_padded_batch(kind, options, scorer_kind):
     search = searching(kind, scorer_kind(9, 5), 5, **options)
@@ -549,7 +569,11 @@ def test_row_19_utterance_without_frames_in_a_batch(kind, options, frames):
         assert_alike(hyps, others)
         if T == 0:
             assert [h.yseq.tolist() for h in hyps] == [[4, 4]]
-            assert (hyps[0].score, hyps[0].forced, trace.stopped) == (0.0, True, "empty")
+            assert (hyps[0].score, hyps[0].forced, trace.stopped) == (
+                0.0,
+                True,
+                "empty",
+            )
 
 
 @every

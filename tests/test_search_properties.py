@@ -69,7 +69,9 @@ def test_unlimited_search_finds_all_that_end_within_the_limit(seed, vocab, limit
 
 @few
 @given(seeds, st.integers(2, 4), st.integers(1, 4), end_biases, st.integers(1, 20))
-def test_no_beam_finds_better_than_the_unlimited_one(seed, vocab, limit, end_bias, beam):
+def test_no_beam_finds_better_than_the_unlimited_one(
+    seed, vocab, limit, end_bias, beam
+):
     # Beam search is not monotone from one beam to the next: only this much holds.
     scorer = RandomScorer(seed, vocab, end_bias)
     best = decode(scorer, vocab**limit, limit)[0].original_score
@@ -77,7 +79,9 @@ def test_no_beam_finds_better_than_the_unlimited_one(seed, vocab, limit, end_bia
     assert simple == pytest.approx(best, abs=1e-4)
     for search in [ExplicitLengthBeamSearch, SimpleBeamSearch]:
         smaller = [
-            h.original_score for h in decode(scorer, beam, limit, search) if not h.forced
+            h.original_score
+            for h in decode(scorer, beam, limit, search)
+            if not h.forced
         ]
         assert max(smaller, default=-math.inf) <= best + 1e-4
 
@@ -91,7 +95,9 @@ def test_no_beam_finds_better_than_the_unlimited_one(seed, vocab, limit, end_bia
     st.integers(1, 12),
     st.sampled_from([None, 1.0, 4.0]),
 )
-def test_early_stop_never_changes_the_best(seed, vocab, limit, end_bias, beam, threshold):
+def test_early_stop_never_changes_the_best(
+    seed, vocab, limit, end_bias, beam, threshold
+):
     scorer = RandomScorer(seed, vocab, end_bias)
     model = reference.Model({"decoder": scorer}, {"decoder": 1.0}, vocab, utterance=1)
     to_the_end = reference.explicit_length(
@@ -167,7 +173,9 @@ def test_batch_equals_its_utterances_one_by_one(name, data):
 @given(seeds, st.integers(1, 6))
 def test_search_repeats_itself(seed, beam):
     scorer = RandomScorer(seed, 5)
-    search = build(ExplicitLengthBeamSearch, {"decoder": scorer}, {"decoder": 1.0}, beam, 5)
+    search = build(
+        ExplicitLengthBeamSearch, {"decoder": scorer}, {"decoder": 1.0}, beam, 5
+    )
     x = encoder_output(3, 6)
     first = plain_facts(search(x))
     search(encoder_output(4, 3))

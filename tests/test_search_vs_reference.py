@@ -33,7 +33,9 @@ class Case:
         self.minlenratio = draw.choice([0.0, 0.0, 0.0, 0.2, 0.5, -1, -2, -4])
         if self.vocab > 5:
             self.beam = min(self.beam, 32)
-        self.primer = draw.choice([None, None, [self.vocab - 1, 0], [0, self.vocab - 1, 1]])
+        self.primer = draw.choice(
+            [None, None, [self.vocab - 1, 0], [0, self.vocab - 1, 1]]
+        )
         self.weights = {
             "decoder": 1.0,
             "lm": draw.uniform(0.1, 1.2),
@@ -70,9 +72,17 @@ class Case:
 
     def search(self, kind, **options):
         if self.pre_beam:
-            options |= dict(zip(["pre_beam_score_key", "pre_beam_ratio"], self.pre_beam))
+            options |= dict(
+                zip(["pre_beam_score_key", "pre_beam_ratio"], self.pre_beam)
+            )
         return toys.build(
-            kind, self.scorers, self.weights, self.beam, self.vocab, self.primer, **options
+            kind,
+            self.scorers,
+            self.weights,
+            self.beam,
+            self.vocab,
+            self.primer,
+            **options,
         )
 
     @property

@@ -54,9 +54,7 @@ def test_the_search_is_chosen_by_name(transformer_model, waves):
 
 
 def test_the_score_of_explicit_length_is_a_probability(transformer_model, waves):
-    model = Speech2Text(
-        **transformer_model.files, **DECODING, search="explicit_length"
-    )
+    model = Speech2Text(**transformer_model.files, **DECODING, search="explicit_length")
     assert type(model.beam_search) is ExplicitLengthBeamSearch
     results = model(waves["utt1"])
     assert len(results) == 2

@@ -252,7 +252,9 @@ class RandomPartial(Random):
         asked = (self.utterance(x), tuple(y.tolist()))
         self.check(state, asked, asked[1])
         scores = torch.tensor(self.log_probs(*asked), dtype=x.dtype)[next_tokens]
-        return scores, [(asked[0], (*asked[1], label)) for label in next_tokens.tolist()]
+        return scores, [
+            (asked[0], (*asked[1], label)) for label in next_tokens.tolist()
+        ]
 
     def select_state(self, state, i, new_id=None):
         return state[i]

@@ -32,7 +32,9 @@ class CTCPrefix:
 
     def start(self, memory: Memory) -> State:
         """Run the CTC output layer over each utterance."""
-        return State([self._impl(memory.first_frames(b)) for b in range(len(memory))], {})
+        return State(
+            [self._impl(memory.first_frames(b)) for b in range(len(memory))], {}
+        )
 
     def _impl(self, frames: torch.Tensor) -> CTCPrefixScoreTH:
         # float32 at least: the recursion sums many small terms, and float16 cannot

@@ -248,7 +248,8 @@ class SinglePartialFallback(_Fallback):
         places = asked.int().argmax(dim=1).tolist()
         parents = selection.parents.tolist()
         states = [
-            self.scorer.select_state(state.states[i], j) for i, j in zip(parents, places)
+            self.scorer.select_state(state.states[i], j)
+            for i, j in zip(parents, places)
         ]
         return State(state.memory, states)
 

@@ -181,7 +181,9 @@ def _attend_memory(
     contexts = []
     for span in spans:
         keys, values = memory[span.utt]  # (T, h, d)
-        weights = query[span.rows].transpose(0, 1) @ keys.permute(1, 2, 0)  # (h, n_b, T)
+        weights = query[span.rows].transpose(0, 1) @ keys.permute(
+            1, 2, 0
+        )  # (h, n_b, T)
         context = weights.softmax(dim=-1) @ values.transpose(0, 1)  # (h, n_b, d)
         contexts.append(context.transpose(0, 1).flatten(1))
     return attention.linear_out(torch.cat(contexts))

@@ -81,7 +81,10 @@ def ticking(monkeypatch):
 
 
 def run(utterances, rows=ROWS, batch_size=1, model=None):
-    return [list(batch) for batch in compare(model or make_model(), rows, utterances, batch_size)]
+    return [
+        list(batch)
+        for batch in compare(model or make_model(), rows, utterances, batch_size)
+    ]
 
 
 def test_every_search_decodes_an_utterance_before_the_next_one(utterances):
@@ -95,22 +98,34 @@ def test_every_search_decodes_an_utterance_before_the_next_one(utterances):
 @pytest.mark.parametrize("batch_size", [1, 2])
 def test_text_scores_and_steps_of_each_search(utterances, batch_size):
     results = sum(run(utterances, batch_size=batch_size), [])
-    espnet, simple, explicit = ([r for r in results if r.search == row.label] for row in ROWS)
+    espnet, simple, explicit = (
+        [r for r in results if r.search == row.label] for row in ROWS
+    )
     # ESPnet's search goes on to the last frame, since what ends there is no 10 nats below the best
     assert [(r.text, r.steps) for r in espnet] == [("", 5), ("", 6)]
     # both places have ended at N = 4
     assert [(r.text, r.steps) for r in simple] == [("", 4), ("", 4)]
     assert [(r.text, r.steps) for r in explicit] == [("a b a", 4), ("a b a", 4)]
     for r in espnet + simple:
-        assert (r.score, r.original_score) == pytest.approx((math.log(0.25), math.log(0.25)), abs=1e-5)
+        assert (r.score, r.original_score) == pytest.approx(
+            (math.log(0.25), math.log(0.25)), abs=1e-5
+        )
     for r in explicit:
-        assert (r.score, r.original_score) == pytest.approx((FINAL, math.log(0.2058)), abs=1e-5)
-    assert {(r.dataset, r.beam_size, r.reference) for r in results} == {("dev", 2, "a b a")}
+        assert (r.score, r.original_score) == pytest.approx(
+            (FINAL, math.log(0.2058)), abs=1e-5
+        )
+    assert {(r.dataset, r.beam_size, r.reference) for r in results} == {
+        ("dev", 2, "a b a")
+    }
 
 
 @pytest.mark.parametrize("batch_size, seconds", [(1, 2.0), (2, 1.0)])
-def test_seconds_are_those_of_the_search_shared_by_the_batch(utterances, ticking, batch_size, seconds):
-    assert {r.seconds for batch in run(utterances, batch_size=batch_size) for r in batch} == {seconds}
+def test_seconds_are_those_of_the_search_shared_by_the_batch(
+    utterances, ticking, batch_size, seconds
+):
+    assert {
+        r.seconds for batch in run(utterances, batch_size=batch_size) for r in batch
+    } == {seconds}
 
 
 def test_an_utterance_is_encoded_once(utterances):
@@ -131,9 +146,15 @@ def test_a_row_sets_beam_and_options_and_leaves_the_model_alone():
 @pytest.mark.parametrize(
     "row, message",
     [
-        (Row("x", "espnet", 5), "needs a beam within the 4 labels of the model's vocabulary, not 5"),
+        (
+            Row("x", "espnet", 5),
+            "needs a beam within the 4 labels of the model's vocabulary, not 5",
+        ),
         (Row("x", "explicit", 2), "did you mean explicit_length"),
-        (Row("x", "explicit_length", 2, {"eos_threshold": 1.5}), "is an option of search: simple"),
+        (
+            Row("x", "explicit_length", 2, {"eos_threshold": 1.5}),
+            "is an option of search: simple",
+        ),
     ],
 )
 def test_rows_that_cannot_be_made(utterances, row, message):
@@ -142,5 +163,8 @@ def test_rows_that_cannot_be_made(utterances, row, message):
 
 
 def test_batches_for_a_search_that_takes_none(utterances):
-    with pytest.raises(ValueError, match="espnet decodes this model one utterance at a time: set batch_size to 1"):
+    with pytest.raises(
+        ValueError,
+        match="espnet decodes this model one utterance at a time: set batch_size to 1",
+    ):
         run(utterances, rows=ROWS[:1], batch_size=2, model=make_model(PlainTableScorer))

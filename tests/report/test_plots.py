@@ -16,7 +16,11 @@ def data(artist):
 
 
 def test_beam_figure_has_a_line_per_search_in_both_panels():
-    lines = [line("simple", 64, 40.0, 0.7), line("simple", 4, 20.0, 0.9), line("explicit_length", 4, 19.0, 1.0)]
+    lines = [
+        line("simple", 64, 40.0, 0.7),
+        line("simple", 4, 20.0, 0.9),
+        line("explicit_length", 4, 19.0, 1.0),
+    ]
     figure = beam_figure(lines)
     wer, ratio = figure.axes
     assert [axes.get_xscale() for axes in figure.axes] == ["log", "log"]
@@ -28,8 +32,14 @@ def test_beam_figure_has_a_line_per_search_in_both_panels():
     assert data(simple) == [[4, 64], [0.9, 0.7]]
     assert data(explicit) == [[4], [1.0]]
     assert data(one)[1] == [1.0, 1.0]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["simple", "explicit_length"]
-    assert (wer.get_ylabel(), ratio.get_ylabel()) == ("word error rate (%)", "output words / reference words")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "simple",
+        "explicit_length",
+    ]
+    assert (wer.get_ylabel(), ratio.get_ylabel()) == (
+        "word error rate (%)",
+        "output words / reference words",
+    )
 
 
 def test_ending_figure_shows_the_two_sides_of_the_stop_bound():

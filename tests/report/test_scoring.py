@@ -11,7 +11,9 @@ def test_counts_of_every_kind_of_error():
     # u1: "the bat sat on mat": cat -> bat, the second "the" deleted, 4 hits; u2 and one word more; u3 two words more
     hypotheses = {"u1": "the bat sat on mat", "u2": "yes sir", "u3": "oh no"}
     errors = count_errors(REFERENCES, hypotheses)
-    assert errors == Errors(utterances=3, hits=5, substitutions=1, deletions=1, insertions=3)
+    assert errors == Errors(
+        utterances=3, hits=5, substitutions=1, deletions=1, insertions=3
+    )
     assert errors.reference_words == 7
     assert errors.hypothesis_words == 9
     assert errors.wer == pytest.approx(100 * 5 / 7)
@@ -22,7 +24,9 @@ def test_counts_of_every_kind_of_error():
 
 def test_empty_hypotheses_are_deletions():
     errors = count_errors(REFERENCES, {"u1": "", "u2": "", "u3": ""})
-    assert errors == Errors(utterances=3, hits=0, substitutions=0, deletions=7, insertions=0)
+    assert errors == Errors(
+        utterances=3, hits=0, substitutions=0, deletions=7, insertions=0
+    )
     assert errors.wer == 100.0
     assert errors.length_ratio == 0.0
 
@@ -41,18 +45,27 @@ def test_no_utterances_at_all():
 
 
 def test_a_hypothesis_without_reference_does_not_count():
-    assert count_errors({"u2": "yes"}, {"u2": "yes", "u9": "no"}) == Errors(1, 1, 0, 0, 0)
+    assert count_errors({"u2": "yes"}, {"u2": "yes", "u9": "no"}) == Errors(
+        1, 1, 0, 0, 0
+    )
 
 
 def test_a_missing_hypothesis_is_an_error_that_names_it():
-    with pytest.raises(ValueError, match="no hypothesis for 1 of 3 utterances, e.g. u2"):
+    with pytest.raises(
+        ValueError, match="no hypothesis for 1 of 3 utterances, e.g. u2"
+    ):
         count_errors(REFERENCES, {"u1": "the cat", "u3": ""})
 
 
 def test_text_file_with_empty_texts(tmp_path):
     path = tmp_path / "text"
     path.write_text("u1 the cat  sat \nu2\nu3 \n\nu4\tÜber alles\n", encoding="utf-8")
-    assert read_text(path) == {"u1": "the cat  sat", "u2": "", "u3": "", "u4": "Über alles"}
+    assert read_text(path) == {
+        "u1": "the cat  sat",
+        "u2": "",
+        "u3": "",
+        "u4": "Über alles",
+    }
 
 
 def test_text_file_with_a_key_twice(tmp_path):

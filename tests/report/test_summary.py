@@ -1,11 +1,19 @@
 import pytest
 
 from espnet_lenbias.report.compare import Result
-from espnet_lenbias.report.summary import ErrorLine, ExampleLine, error_lines, example_lines, most_shortened
+from espnet_lenbias.report.summary import (
+    ErrorLine,
+    ExampleLine,
+    error_lines,
+    example_lines,
+    most_shortened,
+)
 
 
 def result(utterance, search, beam, reference, text, steps=1, seconds=1.0, score=-1.0):
-    return Result("dev", utterance, search, beam, reference, text, -2.0, score, steps, seconds)
+    return Result(
+        "dev", utterance, search, beam, reference, text, -2.0, score, steps, seconds
+    )
 
 
 RESULTS = [
@@ -21,9 +29,15 @@ RESULTS = [
 def test_error_lines_pool_the_utterances_of_each_search_and_beam():
     simple4, simple64, explicit = error_lines(RESULTS, "all")
     # 3 of 5 reference words deleted; 1 hit, 1 substituted, 3 deleted; 5 hits, 1 inserted
-    assert simple4 == ErrorLine("all", "simple", 4, 60.0, 0, 3, 0, 1.0, 0.4, 2.5, pytest.approx(0.2))
-    assert simple64 == ErrorLine("all", "simple", 64, 80.0, 0, 3, 1, 1.0, 0.4, 6.0, pytest.approx(0.5))
-    assert explicit == ErrorLine("all", "explicit_length", 4, 20.0, 1, 0, 0, 3.0, 1.2, 3.5, pytest.approx(0.2))
+    assert simple4 == ErrorLine(
+        "all", "simple", 4, 60.0, 0, 3, 0, 1.0, 0.4, 2.5, pytest.approx(0.2)
+    )
+    assert simple64 == ErrorLine(
+        "all", "simple", 64, 80.0, 0, 3, 1, 1.0, 0.4, 6.0, pytest.approx(0.5)
+    )
+    assert explicit == ErrorLine(
+        "all", "explicit_length", 4, 20.0, 1, 0, 0, 3.0, 1.2, 3.5, pytest.approx(0.2)
+    )
 
 
 def test_most_shortened_counts_words_lost_at_the_largest_beam():

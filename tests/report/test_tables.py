@@ -24,4 +24,8 @@ def test_markdown_lines_up_with_numbers_to_the_right():
 
 def test_csv_has_field_names_and_unrounded_values(tmp_path):
     write_csv(tmp_path / "t.csv", LINES)
-    assert (tmp_path / "t.csv").read_text().splitlines() == ["name,beam,wer", "simple,4,9.26", "a|b,256,100.0"]
+    assert (tmp_path / "t.csv").read_text().splitlines() == [
+        "name,beam,wer",
+        "simple,4,9.26",
+        "a|b,256,100.0",
+    ]

@@ -141,7 +141,9 @@ def test_batch_fallback_asks_scorers_without_mask_one_utterance_at_a_time():
         torch.testing.assert_close(result.scores[:, 0], means[utts])
 
 
-@pytest.mark.parametrize("atype", ["dot", "add", "location", "coverage", "coverage_location"])
+@pytest.mark.parametrize(
+    "atype", ["dot", "add", "location", "coverage", "coverage_location"]
+)
 def test_single_fallback_is_reentrant_for_rnn_decoders(atype):
     """Attentions that keep their utterance on themselves see each with its own frames."""
     torch.manual_seed(3)
@@ -204,6 +206,8 @@ def test_ctc_does_not_overflow_in_half_precision():
     ctc = sharpened(CTC(V, D)).to(torch.bfloat16)
     memory = make_memory()
     memory = Memory(memory.x.to(torch.bfloat16), memory.lengths)
-    for _, result in walk(adapter_for("ctc", CTCPrefixScorer(ctc, EOS), V, EOS), memory):
+    for _, result in walk(
+        adapter_for("ctc", CTCPrefixScorer(ctc, EOS), V, EOS), memory
+    ):
         assert not result.scores.isnan().any()
         assert (result.scores > -1e5).any(dim=1).all()
