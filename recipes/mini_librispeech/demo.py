@@ -1,0 +1,229 @@
+"""Compare beam searches on a packed model, with audio in LibriSpeech's layout.
+
+Prints word errors, output lengths and search steps of each search and beam size, then
+what each made of the utterance that simple beam search shortens most. Writes tables,
+plots and the results of all utterances to a folder.
+"""
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from tqdm import tqdm
+
+import espnet_lenbias
+from espnet_lenbias.report.compare import (
+    Result,
+    Row,
+    Utterance,
+    compare,
+    encode,
+    row_search,
+)
+from espnet_lenbias.report.plots import beam_figure, ending_figure
+from espnet_lenbias.report.scoring import read_text
+from espnet_lenbias.report.summary import error_lines, example_lines, most_shortened
+from espnet_lenbias.report.tables import markdown_table, write_csv
+
+HERE = Path(__file__).resolve().parent
+
+# What tables call a search -> its name in a decode config, and its search_conf there.
+SEARCHES = {
+    "espnet": ("espnet", {}),
+    "simple": ("simple", {}),
+    "simple+heuristics": ("simple", {"length_norm": True, "eos_threshold": 1.5}),
+    "explicit_length": ("explicit_length", {}),
+}
+AT_LARGEST = ("simple", "explicit_length")
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--output_dir", type=Path, default=HERE / "exp/demo", help="made if need be")
+    add(
+        "--model",
+        default=str(HERE / "pretrained/asr_transformer.zip"),
+        help="packed model, or a tag of the model zoo",
+    )
+    add(
+        "--audio",
+        type=Path,
+        default=HERE / "slice/LibriSpeech",
+        help="folder that holds <set>/<speaker>/<chapter>/{*.flac,*.trans.txt}",
+    )
+    add("--sets", nargs="+", default=["dev-other", "test-other"], help="sets to decode")
+    add(
+        "--utterances",
+        type=int,
+        default=20,
+        help="how many of each set, spread over its speakers; 0: all",
+    )
+    add(
+        "--searches",
+        nargs="+",
+        choices=SEARCHES,
+        default=list(SEARCHES),
+        help="searches to compare",
+    )
+    add("--beams", nargs="+", type=int, default=[4, 16, 64], help="for every search")
+    add(
+        "--largest",
+        type=int,
+        default=256,
+        help=f"one more beam size for {' and '.join(AT_LARGEST)}; 0: none",
+    )
+    add("--batch_size", type=int, default=1, help="utterances decoded together")
+    return parser
+
+
+def main(cmd: Sequence[str] | None = None) -> None:
+    """Run the comparison; see the module's docstring."""
+    args = get_parser().parse_args(cmd)
+    # That an output reached the length limit is a warning, of many searches a flood.
+    logging.basicConfig(level=logging.ERROR)
+    try:
+        utterances = [
+            utterance
+            for name in args.sets
+            for utterance in spread(read_set(args.audio, name), args.utterances)
+        ]
+        model = load_model(args.model)
+    except FileNotFoundError as e:
+        sys.exit(f"demo.py: {e}")
+    rows = make_rows(args.searches, args.beams, args.largest)
+    words = mean(len(u.reference.split()) for u in utterances)
+    heading = (
+        f"{len(rows)} searches, {len(utterances)} utterances of {', '.join(args.sets)} "
+        f"(references: {words:.1f} words on average)\n"
+    )
+    print(heading, flush=True)
+    batches = compare(model, rows, utterances, args.batch_size)
+    results = collect(batches, len(utterances), len(rows))
+
+    args.output_dir.mkdir(parents=True, exist_ok=True)
+    text = write_tables(results, args.sets, args.output_dir)
+    if {"simple", "explicit_length"} <= set(args.searches):
+        key = most_shortened(results, "simple")
+        example = next(u for u in utterances if u.key == key)
+        text += example_table(results, example)
+        plot_ending(model, rows, example, args.output_dir / "ending.png")
+    (args.output_dir / "comparison.md").write_text(f"{heading}\n{text}", "utf-8")
+    print(text)
+    print(f"tables, plots and all transcripts are in {args.output_dir}")
+
+
+def read_set(root: Path, name: str) -> list[Utterance]:
+    """List the utterances of a set in LibriSpeech's layout.
+
+    Raises:
+        FileNotFoundError: Says which transcripts or audio are missing.
+    """
+    utterances = [
+        Utterance(name, key, text, path.with_name(f"{key}.flac"))
+        for path in sorted((root / name).rglob("*.trans.txt"))
+        for key, text in read_text(path).items()
+    ]
+    if not utterances:
+        raise FileNotFoundError(
+            f"there are no transcripts {root / name}/<speaker>/<chapter>/*.trans.txt: "
+            "--audio takes the folder that holds the sets, in LibriSpeech's layout"
+        )
+    missing = [u.audio for u in utterances if not u.audio.is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"{len(missing)} of the {len(utterances)} audio files of {name} are "
+            f"missing, e.g. {missing[0]}"
+        )
+    return utterances
+
+
+def spread(utterances: Sequence[Utterance], count: int) -> Sequence[Utterance]:
+    """Return so many utterances, evenly spaced; all for 0, or if there are fewer."""
+    if not 0 < count < len(utterances):
+        return utterances
+    return [utterances[i * len(utterances) // count] for i in range(count)]
+
+
+def load_model(model: str) -> Any:
+    """Load a packed model for decoding with its attention decoder alone.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    if model.endswith(".zip") and not Path(model).is_file():
+        raise FileNotFoundError(
+            f"there is no model {model}: name one with --model, or train and pack one "
+            "with run.sh"
+        )
+    return espnet_lenbias.Speech2Text.from_pretrained(
+        model, search="espnet", ctc_weight=0.0
+    )
+
+
+def make_rows(searches: Sequence[str], beams: Sequence[int], largest: int) -> list[Row]:
+    """Return the searches to compare, each at its beam sizes."""
+    rows = []
+    for label in searches:
+        name, conf = SEARCHES[label]
+        sizes = [*beams, largest] if largest and label in AT_LARGEST else beams
+        rows += [Row(label, name, size, conf) for size in sizes]
+    return rows
+
+
+def collect(batches: Iterable[list[Result]], n_utts: int, n_rows: int) -> list[Result]:
+    """Gather the results and show how far they are: a bar, or a line at each tenth."""
+    results: list[Result] = []
+    start, done = time.monotonic(), 0
+    with tqdm(total=n_utts, unit="utt", disable=None) as bar:  # None: off a terminal
+        for batch in batches:
+            results += batch
+            before, done = done, len(results) // n_rows
+            bar.update(done - before)
+            if bar.disable and done * 10 // n_utts > before * 10 // n_utts:
+                seconds = time.monotonic() - start
+                print(f"{done} of {n_utts} utterances, {seconds:.0f} s", flush=True)
+    return results
+
+
+def write_tables(results: Sequence[Result], sets: Sequence[str], folder: Path) -> str:
+    """Write the results, tables and plot; return the table over all sets."""
+    by_set = [error_lines([r for r in results if r.dataset == s], s) for s in sets]
+    total = error_lines(results, "all") if len(sets) > 1 else by_set.pop()
+    write_csv(folder / "utterances.csv", results)
+    write_csv(folder / "comparison.csv", [line for t in [*by_set, total] for line in t])
+    beam_figure(total).savefig(folder / "beam_size.png")
+    return markdown_table(total)
+
+
+def example_table(results: Sequence[Result], example: Utterance) -> str:
+    """Return what each search made of an utterance, under its reference."""
+    table = markdown_table(example_lines(results, example.key))
+    return f"\n{example.key} ({example.dataset}): {example.reference}\n\n{table}"
+
+
+def plot_ending(
+    model: Any, rows: Sequence[Row], example: Utterance, path: Path
+) -> None:
+    """Plot the ending probabilities of an utterance, at the largest beam."""
+    row = max(
+        (row for row in rows if row.label == "explicit_length"),
+        key=lambda row: row.beam_size,
+    )
+    search = row_search(model, row)
+    search(encode(model, example.audio), model.maxlenratio, model.minlenratio)
+    title = f"{example.key}, {row.label}, beam {row.beam_size}"
+    ending_figure(search.trace[0], title).savefig(path)
+
+
+if __name__ == "__main__":
+    main()

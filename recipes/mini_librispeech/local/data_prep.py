@@ -1,0 +1,90 @@
+"""From a LibriSpeech folder to ESPnet's data/<set>/{wav.scp,text,utt2spk,spk2utt}."""
+
+import argparse
+from collections import defaultdict
+from pathlib import Path
+
+import soundfile
+
+
+def read_transcripts(root):
+    """{utterance: text} of all *.trans.txt under `root`."""
+    texts = {}
+    for path in sorted(root.rglob("*.trans.txt")):
+        for line in path.read_text().splitlines():
+            key, _, text = line.partition(" ")
+            texts[key] = text
+    return texts
+
+
+def faults(texts, audio):
+    """What is wrong with a set, one line for each missing or unreadable file."""
+    found = [
+        f"no transcript: {path}"
+        for key, path in sorted(audio.items())
+        if key not in texts
+    ]
+    for key in sorted(texts):
+        if key not in audio:
+            found.append(f"no audio: {key}")
+            continue
+        try:
+            if soundfile.info(str(audio[key])).frames == 0:
+                found.append(f"empty audio: {audio[key]}")
+        except RuntimeError as error:
+            found.append(f"unreadable audio: {audio[key]} ({error})")
+    return found
+
+
+def write_set(texts, audio, out):
+    """Write the four files of one set, sorted by utterance."""
+    out.mkdir(parents=True, exist_ok=True)
+    speakers = defaultdict(list)
+    keys = sorted(texts)
+    for key in keys:
+        speakers[key.split("-")[0]].append(key)
+    files = {
+        "wav.scp": [f"{key} {audio[key]}" for key in keys],
+        "text": [f"{key} {texts[key]}" for key in keys],
+        "utt2spk": [f"{key} {key.split('-')[0]}" for key in keys],
+        "spk2utt": [
+            f"{speaker} {' '.join(speakers[speaker])}" for speaker in sorted(speakers)
+        ],
+    }
+    for name, lines in files.items():
+        (out / name).write_text("".join(line + "\n" for line in lines))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "librispeech",
+        type=Path,
+        help="the folder that holds train-clean, dev-clean, ...",
+    )
+    parser.add_argument("out", type=Path)
+    parser.add_argument("sets", nargs="+")
+    args = parser.parse_args()
+    for name in args.sets:
+        root = args.librispeech / name
+        if not root.is_dir():
+            raise SystemExit(f"{root} does not exist")
+        texts = read_transcripts(root)
+        audio = {path.stem: path for path in root.rglob("*.flac")}
+        wrong = faults(texts, audio)
+        if wrong or not texts:
+            raise SystemExit(
+                "\n".join(
+                    [
+                        f"{root}: {len(wrong)} faults, {len(texts)} transcripts",
+                        *wrong[:20],
+                    ]
+                )
+            )
+        write_set(texts, audio, args.out / name)
+        words = sum(len(text.split()) for text in texts.values())
+        print(f"{name}: {len(texts)} utterances, {words} words")
+
+
+if __name__ == "__main__":
+    main()

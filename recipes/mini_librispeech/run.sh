@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# Mini LibriSpeech: synthesise, prepare, train, pack, compare searches.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+stage=1
+stop_stage=10
+jobs=2              # processes of corpus synthesis; sets decoded side by side
+corpus=corpus
+exp=exp/asr_transformer
+words_exp=exp/asr_words
+sentences_exp=exp/asr_sentences
+anneal_exp=exp/asr_anneal
+stats=exp/asr_stats
+bpe=data/token_list
+units=300
+words_config=conf/train_words.yaml
+train_config=conf/train_asr.yaml
+anneal_config=conf/train_anneal.yaml
+last_config=conf/train_last.yaml
+inference_model=valid.acc.ave.pth
+pretrained=pretrained/asr_transformer.zip
+compared=exp/compare
+slice=slice
+slice_sets="dev-other=60 test-other=60 dev-clean=10"
+test_sets="dev-clean dev-other test-clean test-other"
+
+while [ $# -gt 0 ]; do
+    name=${1#--}
+    case "$name" in
+        stage|stop_stage|jobs|corpus|exp|words_exp|sentences_exp|anneal_exp|stats|bpe|units|words_config|train_config|anneal_config|last_config|inference_model|pretrained|compared|slice|slice_sets|test_sets)
+            [ $# -gt 1 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
+            printf -v "$name" '%s' "$2"; shift 2 ;;
+        *) echo "run.sh: unknown option $1; see the variables at its top" >&2; exit 2 ;;
+    esac
+done
+. ./path.sh
+
+runs() { [ "$stage" -le "$1" ] && [ "$stop_stage" -ge "$1" ]; }
+say() { echo "$(date '+%H:%M:%S') stage $*"; }
+
+asr_train() {  # asr_train <config> <training set> <options of espnet2.bin.asr_train>
+    local config=$1 set=$2
+    shift 2
+    "$PYTHON" -m espnet2.bin.asr_train --config "$config" --ngpu 0 --use_preprocessor true \
+        --token_type bpe --bpemodel "$bpe/bpe.model" --token_list "$bpe/tokens.txt" \
+        --train_data_path_and_name_and_type "data/$set/wav.scp,speech,sound" \
+        --train_data_path_and_name_and_type "data/$set/text,text,text" \
+        --valid_data_path_and_name_and_type data/dev/wav.scp,speech,sound \
+        --valid_data_path_and_name_and_type data/dev/text,text,text "$@"
+}
+
+if runs 1; then
+    say "1: synthesise the corpus"
+    "$PYTHON" -m local.make_corpus --config conf/corpus.yaml --out "$corpus" --jobs "$jobs"
+fi
+
+if runs 2; then
+    say "2: data directories"
+    "$PYTHON" -m local.data_prep "$corpus/LibriSpeech" data train-clean train-words $test_sets
+    mkdir -p data/dev
+    for f in wav.scp text utt2spk spk2utt; do sort data/dev-clean/$f data/dev-other/$f > data/dev/$f; done
+fi
+
+if runs 3; then
+    say "3: BPE"
+    "$PYTHON" -m local.train_bpe data/train-clean/text "$bpe" --units "$units"
+fi
+
+if runs 4; then
+    say "4: shapes and feature statistics"
+    mkdir -p "$stats"
+    for s in train-clean dev; do cut -d' ' -f1 data/$s/text > "$stats/$s.keys"; done
+    asr_train "$train_config" train-clean --collect_stats true --output_dir "$stats" --batch_type unsorted --batch_size 16 \
+        --train_shape_file "$stats/train-clean.keys" --valid_shape_file "$stats/dev.keys" > "$stats/log" 2>&1
+    for s in train valid; do
+        awk -v n="$(wc -l < "$bpe/tokens.txt")" '{ print $0 "," n }' "$stats/$s/text_shape" > "$stats/$s/text_shape.bpe"
+    done
+fi
+
+if runs 5; then
+    say "5: training on random words, log in $words_exp/train.log"
+    mkdir -p "$words_exp"
+    cut -d' ' -f1 data/train-words/text > "$stats/train-words.keys"
+    awk 'NF <= 7 { print $1 }' data/dev/text > "$stats/dev-short.keys"
+    asr_train "$words_config" train-words --output_dir "$words_exp" --resume true --normalize global_mvn \
+        --normalize_conf stats_file="$stats/train/feats_stats.npz" \
+        --train_shape_file "$stats/train-words.keys" --valid_shape_file "$stats/dev-short.keys" >> "$words_exp/train.log" 2>&1
+fi
+
+train_sentences() {  # train_sentences <config> <model to start from> <output folder>
+    mkdir -p "$3"
+    asr_train "$1" train-clean --output_dir "$3" --resume true --normalize global_mvn \
+        --normalize_conf stats_file="$stats/train/feats_stats.npz" --init_param "$2" \
+        --train_shape_file "$stats/train/speech_shape" --train_shape_file "$stats/train/text_shape.bpe" \
+        --valid_shape_file "$stats/valid/speech_shape" --valid_shape_file "$stats/valid/text_shape.bpe" \
+        >> "$3/train.log" 2>&1
+}
+
+if runs 6; then
+    say "6: training on sentences from there, log in $sentences_exp/train.log"
+    train_sentences "$train_config" "$words_exp/valid.acc.best.pth" "$sentences_exp"
+fi
+
+if runs 7; then
+    say "7: the learning rate down, up and down again, logs in $anneal_exp and $exp"
+    train_sentences "$anneal_config" "$sentences_exp/valid.acc.best.pth" "$anneal_exp"
+    train_sentences "$last_config" "$anneal_exp/valid.acc.ave.pth" "$exp"
+fi
+
+if runs 8; then
+    say "8: pack the model"
+    mkdir -p "$(dirname "$pretrained")"
+    "$PYTHON" -m local.halve "$exp/$inference_model" "$exp/packed.pth"
+    "$PYTHON" -m espnet2.bin.pack asr --asr_train_config "$exp/config.yaml" --asr_model_file "$exp/packed.pth" \
+        --option "$bpe/bpe.model" --option "$stats/train/feats_stats.npz" --outpath "$pretrained"
+    ls -l "$pretrained"
+fi
+
+if runs 9; then
+    say "9: bundled slice of audio"
+    "$PYTHON" -m local.make_slice "$corpus/LibriSpeech" "$slice/LibriSpeech" $slice_sets
+fi
+
+compare_set() {  # every search on one set; tables and plots in $compared/<set>
+    mkdir -p "$compared/$1"
+    "$PYTHON" demo.py --model "$pretrained" --audio "$corpus/LibriSpeech" --sets "$1" --utterances 0 \
+        --output_dir "$compared/$1" > "$compared/$1/log" 2>&1
+}
+
+if runs 10; then
+    say "10: compare searches, in pure attention, logs in $compared/<set>/log"
+    export -f compare_set
+    export PYTHON pretrained corpus compared
+    printf '%s\n' $test_sets | xargs -P "$jobs" -I{} bash -c 'compare_set {} || { echo "comparing {} failed, see its log" >&2; exit 255; }'
+    for s in $test_sets; do cat "$compared/$s/comparison.md"; done
+fi
+say "done"
