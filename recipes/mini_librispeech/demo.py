@@ -65,7 +65,7 @@ def get_parser() -> argparse.ArgumentParser:
     add(
         "--utterances",
         type=int,
-        default=20,
+        default=40,
         help="how many of each set, spread over its speakers; 0: all",
     )
     add(

@@ -124,7 +124,7 @@ fi
 
 compare_set() {  # every search on one set; tables and plots in $compared/<set>
     mkdir -p "$compared/$1"
-    "$PYTHON" demo.py --model "$pretrained" --audio "$corpus/LibriSpeech" --sets "$1" --utterances 0 \
+    OMP_NUM_THREADS=1 "$PYTHON" demo.py --model "$pretrained" --audio "$corpus/LibriSpeech" --sets "$1" --utterances 0 \
         --output_dir "$compared/$1" > "$compared/$1/log" 2>&1
 }
 
