@@ -15,7 +15,13 @@ from torch.nn.utils.rnn import pad_sequence
 from espnet_lenbias import Speech2Text, use_search
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.pretrained import model_files
-from espnet_lenbias.report.compare import Row, Utterance, compare, encode
+from espnet_lenbias.report.compare import (
+    Row,
+    Utterance,
+    compare,
+    encode,
+    read_set,
+)
 from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.summary import errors_of
 
@@ -28,12 +34,7 @@ DECODING = {"beam_size": 8, "ctc_weight": 0.0}
 
 def utterances(name: str) -> list[Utterance]:
     """Return a set of the bundled audio, the longest utterances first."""
-    found = [
-        Utterance(name, key, text, path.with_name(f"{key}.flac"))
-        for path in sorted((SLICE / name).rglob("*.trans.txt"))
-        for key, text in read_text(path).items()
-    ]
-    return sorted(found, key=lambda u: -len(u.reference.split()))
+    return sorted(read_set(SLICE, name), key=lambda u: -len(u.reference.split()))
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +154,7 @@ def test_search_espnet_writes_espnets_files(wav_scp, tmp_path):
 
 
 def test_row_1_a_larger_beam_loses_nothing(model):
-    """Long noisy utterances: simple search loses words by its beam, this one does not."""
+    """Long noisy utterances: simple search loses words by its beam, this one none."""
     rows = [
         Row(search, search, beam)
         for search in ("simple", "explicit_length")

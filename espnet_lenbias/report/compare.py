@@ -23,6 +23,7 @@ from espnet_lenbias.registry import (
     check_search_conf,
     search_options,
 )
+from espnet_lenbias.report.scoring import read_text
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,31 @@ def compare(
     for batch in batched(utterances, batch_size):
         encoded = [encode(model, utterance.audio) for utterance in batch]
         yield [r for c in contestants for r in c.decode(batch, encoded)]
+
+
+def read_set(root: Path, name: str) -> list[Utterance]:
+    """List the utterances of a set in LibriSpeech's layout.
+
+    Raises:
+        FileNotFoundError: Says which transcripts or audio are missing.
+    """
+    utterances = [
+        Utterance(name, key, text, path.with_name(f"{key}.flac"))
+        for path in sorted((root / name).rglob("*.trans.txt"))
+        for key, text in read_text(path).items()
+    ]
+    if not utterances:
+        raise FileNotFoundError(
+            f"there are no transcripts {root / name}/<speaker>/<chapter>/*.trans.txt: "
+            "the folder to name is the one that holds the sets, in LibriSpeech's layout"
+        )
+    missing = [u.audio for u in utterances if not u.audio.is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"{len(missing)} of the {len(utterances)} audio files of {name} are "
+            f"missing, e.g. {missing[0]}"
+        )
+    return utterances
 
 
 @torch.no_grad()

@@ -23,10 +23,10 @@ from espnet_lenbias.report.compare import (
     Utterance,
     compare,
     encode,
+    read_set,
     row_search,
 )
 from espnet_lenbias.report.plots import beam_figure, ending_figure
-from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.summary import error_lines, example_lines, most_shortened
 from espnet_lenbias.report.tables import markdown_table, write_csv
 
@@ -120,31 +120,6 @@ def main(cmd: Sequence[str] | None = None) -> None:
     (args.output_dir / "comparison.md").write_text(f"{heading}\n{text}", "utf-8")
     print(text)
     print(f"tables, plots and all transcripts are in {args.output_dir}")
-
-
-def read_set(root: Path, name: str) -> list[Utterance]:
-    """List the utterances of a set in LibriSpeech's layout.
-
-    Raises:
-        FileNotFoundError: Says which transcripts or audio are missing.
-    """
-    utterances = [
-        Utterance(name, key, text, path.with_name(f"{key}.flac"))
-        for path in sorted((root / name).rglob("*.trans.txt"))
-        for key, text in read_text(path).items()
-    ]
-    if not utterances:
-        raise FileNotFoundError(
-            f"there are no transcripts {root / name}/<speaker>/<chapter>/*.trans.txt: "
-            "--audio takes the folder that holds the sets, in LibriSpeech's layout"
-        )
-    missing = [u.audio for u in utterances if not u.audio.is_file()]
-    if missing:
-        raise FileNotFoundError(
-            f"{len(missing)} of the {len(utterances)} audio files of {name} are "
-            f"missing, e.g. {missing[0]}"
-        )
-    return utterances
 
 
 def spread(utterances: Sequence[Utterance], count: int) -> Sequence[Utterance]:
