@@ -112,15 +112,17 @@ class Grid:
         self._place = place.to(device, non_blocking=True)  # (n,)
         self._starts = starts.to(device, non_blocking=True)  # (A,)
 
-    def spread(self, by_slot: list[bool]) -> torch.Tensor:
-        """Give each hypothesis what holds of its slot: A values to (n,)."""
+    def spread(self, by_slot: list[bool]) -> torch.Tensor | None:
+        """Give each hypothesis what holds of its slot: A values to (n,); None: of none."""
+        if not any(by_slot):
+            return None
         return torch.tensor(by_slot, device=self._slot.device)[self._slot]
 
     def top(self, values: torch.Tensor, k: int) -> Candidates:
         """Return the k best extensions of each slot.
 
-        The k best of a slot are among the k best of each of its hypotheses, so the
-        choice is made in two levels where that cuts what the second one has to see.
+        The k best of a slot are among the k best of each of its hypotheses, so with
+        several slots the choice is made in two levels: less has to be laid out.
 
         Args:
             values: (n, V), -inf for what must not be chosen; NaN counts as the largest.
@@ -128,7 +130,7 @@ class Grid:
         """
         n, n_labels = values.shape
         labels = None
-        if k < n_labels:
+        if self.n_slots > 1 and k < n_labels:
             values, labels = values.topk(k, dim=1, sorted=False)
         width = values.size(1)
         if self.n_slots > 1:

@@ -43,6 +43,7 @@ class Step(NamedTuple):
 class Reading(NamedTuple):
     """What the CPU has to know of a verdict, fetched in one piece."""
 
+    parents: torch.Tensor  # (A, C)
     ended: torch.Tensor  # (A, C) bool
     running: torch.Tensor  # (A, C) bool
     bound: list[bool]  # for each slot; see Verdict
@@ -124,7 +125,7 @@ class Decoding:
         if any(reading.broken):
             self._complain(step, length)
 
-        ended, index = _selection(verdict, reading.ended, utts)
+        ended, index = _selection(verdict, reading, reading.ended, utts)
         score = verdict.score.flatten()[index]
         self.ended.add(_extend(beam, ended, q, step), score, self.closing)
 
@@ -134,16 +135,16 @@ class Decoding:
         self._let_go(reasons, reading, step, utts)
         self._go_on([not r for r in reasons], verdict, reading, q, step, utts)
 
-    def _score(self, short: torch.Tensor) -> Step:
+    def _score(self, short: torch.Tensor | None) -> Step:
         """Ask all scorers, the partial ones for what the pre-beam of the others leaves.
 
         Args:
-            short: (n,) bool, where the end label is masked.
+            short: (n,) bool, where the end label is masked; None: nowhere.
         """
         search, beam = self.search, self.beam
         prefixes = Prefixes(beam.yseq, beam.spans, self.primer_length)
         by_scorer, states, hs = {}, {}, None
-        weighted = beam.q.new_zeros(len(beam), search.n_vocab)
+        weighted = None
         wanted = None
         for name in [*search.full_scorers, *search.part_scorers]:
             if name in search.part_scorers and search.do_pre_beam and wanted is None:
@@ -152,37 +153,44 @@ class Decoding:
                 wanted = self._pre_beam(by, short)
             adapter = self.adapters[name]
             result = adapter.step(self.states[name], prefixes, wanted)
-            scores = result.scores.to(weighted.dtype)
+            scores = result.scores.to(beam.q.dtype)
             final = adapter.final(result.state)
             if final is not None:
                 scores = scores.clone()
                 scores[:, search.eos] += final
             by_scorer[name], states[name] = scores, result.state
             hs = result.hs if result.hs is not None else hs
-            weighted = weighted + search.weights[name] * scores
+            weighted = _add(weighted, scores, search.weights[name])
         return Step(by_scorer, weighted, states, hs)
 
-    def _pre_beam(self, scores: torch.Tensor, short: torch.Tensor) -> torch.Tensor:
+    def _pre_beam(
+        self, scores: torch.Tensor, short: torch.Tensor | None
+    ) -> torch.Tensor:
         """Return the labels that partial scorers are asked for: ESPnet's pre-beam.
 
         Args:
             scores: (n, V) what it chooses by.
-            short: (n,) bool, where the end label is masked and so takes no place.
+            short: (n,) bool, where the end label is masked and so takes no place; None:
+                nowhere.
 
         Returns:
             (n, S) labels.
         """
-        scores = scores.clone()
-        scores[:, self.search.eos].masked_fill_(short, -math.inf)
+        if short is not None:
+            scores = scores.clone()
+            scores[:, self.search.eos].masked_fill_(short, -math.inf)
         return scores.topk(self.search.pre_beam_size, dim=1).indices
 
-    def _extensions(self, step: Step, grid: Grid, short: torch.Tensor) -> torch.Tensor:
+    def _extensions(
+        self, step: Step, grid: Grid, short: torch.Tensor | None
+    ) -> torch.Tensor:
         """Return q of all extensions, -inf for what may not be at this position.
 
         Args:
             step: What the scorers say.
             grid: Which rows belong to which slot.
-            short: (n,) bool, where the output would be shorter than the minimum.
+            short: (n,) bool, where the output would be shorter than the minimum; None:
+                nowhere.
 
         Returns:
             (n, V).
@@ -192,9 +200,11 @@ class Decoding:
         barred = short
         may_end = self.rule.may_end(step.weighted)
         if may_end is not None:
-            barred = barred | ~may_end
-        q[:, self.search.eos].masked_fill_(barred & ~closing, -math.inf)
-        if self.closing:
+            barred = ~may_end if barred is None else barred | ~may_end
+        if barred is not None:
+            barred = barred if closing is None else barred & ~closing
+            q[:, self.search.eos].masked_fill_(barred, -math.inf)
+        if closing is not None:
             others = torch.arange(q.size(1), device=q.device) != self.search.eos
             q.masked_fill_(closing.unsqueeze(1) & others, -math.inf)
         return q
@@ -245,10 +255,11 @@ class Decoding:
                 spans.append(span)
         if not stuck:
             return
-        parents = torch.tensor(stuck, device=self.beam.q.device)
+        on_cpu = torch.tensor(stuck)
+        parents = on_cpu.to(self.beam.q.device)
         spans = make_spans([s.utt for s in spans], [s.stop - s.start for s in spans])
         labels = torch.full_like(parents, self.search.eos)
-        selection = Selection(parents, labels, spans)
+        selection = Selection(parents, on_cpu, labels, spans)
         impossible = torch.full_like(step.weighted, -math.inf)
         beam = _extend(self.beam, selection, impossible, step)
         self.stuck.add(beam, beam.q, {s.utt for s in spans})
@@ -264,7 +275,7 @@ class Decoding:
     ) -> None:
         """Keep the running hypotheses of the utterances that go on."""
         running = reading.running & torch.tensor(going).unsqueeze(1)
-        chosen, _ = _selection(verdict, running, utts)
+        chosen, _ = _selection(verdict, reading, running, utts)
         if not all(going):
             slots = torch.tensor(
                 [i for i, g in enumerate(going) if g], dtype=torch.long
@@ -278,25 +289,36 @@ class Decoding:
             }
 
 
+def _add(total: torch.Tensor | None, scores: torch.Tensor, weight: float):
+    """Add weighted (n, V) scores to a total, None standing for zeros."""
+    if total is None:
+        return scores if weight == 1.0 else weight * scores
+    return total.add(scores, alpha=weight)
+
+
 def _read(verdict: Verdict) -> Reading:
     """Fetch a verdict from the device: the one point where a position waits for it."""
     values = verdict.candidates.values
     broken = (values.isnan() | (values == math.inf)).any(dim=1)
     flags = torch.stack([verdict.bound, verdict.holds, broken], dim=1)
     running = verdict.kept & ~verdict.ended
-    fetched = torch.cat([verdict.ended, running, flags], dim=1).cpu()
+    every = [verdict.candidates.parents, verdict.ended, running, flags]
+    fetched = torch.cat(every, dim=1).cpu()
     n = values.size(1)
-    bound, holds, broken = fetched[:, 2 * n :].T.tolist()
-    return Reading(fetched[:, :n], fetched[:, n : 2 * n], bound, holds, broken)
+    parents, ended, running = fetched[:, : 3 * n].split(n, dim=1)
+    bound, holds, broken = fetched[:, 3 * n :].bool().T.tolist()
+    return Reading(parents, ended.bool(), running.bool(), bound, holds, broken)
 
 
 def _selection(
-    verdict: Verdict, mask: torch.Tensor, utts: list[int]
+    verdict: Verdict, reading: Reading, mask: torch.Tensor, utts: list[int]
 ) -> tuple[Selection, torch.Tensor]:
-    """Return the candidates under a mask that lies on the CPU, and where they are.
+    """Return the candidates under a mask, and where they are.
 
     Args:
-        mask: (A, C) bool.
+        verdict: On the device.
+        reading: What the CPU knows of it.
+        mask: (A, C) bool, on the CPU.
         utts: The utterance of each of the A slots.
 
     Returns:
@@ -306,10 +328,11 @@ def _selection(
     held = [(utt, count) for utt, count in zip(utts, counts) if count]
     spans = make_spans([utt for utt, _ in held], [count for _, count in held])
     index = mask.flatten().nonzero().squeeze(1)
+    parents_on_cpu = reading.parents.flatten()[index]
     index = index.to(verdict.candidates.labels.device, non_blocking=True)
     parents = verdict.candidates.parents.flatten()[index]
     labels = verdict.candidates.labels.flatten()[index]
-    return Selection(parents, labels, spans), index
+    return Selection(parents, parents_on_cpu, labels, spans), index
 
 
 def _extend(beam: Beam, chosen: Selection, q: torch.Tensor, step: Step) -> Beam:

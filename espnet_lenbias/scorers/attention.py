@@ -4,6 +4,7 @@ h is the number of heads, d the size of one, D = h d; the other symbols are thos
 :mod:`.base`.
 """
 
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -14,8 +15,9 @@ from espnet_lenbias.espnet_compat import (
     PositionalEncoding,
     ScaledPositionalEncoding,
 )
+from espnet_lenbias.scorers.base import Selection
 
-# how many positions the cache of the labels grows by when it is full
+# how many positions a cache grows by when it is full, at least
 _GROWTH = 8
 
 
@@ -25,29 +27,110 @@ class KeysValues(NamedTuple):
     keys: torch.Tensor  # (..., positions, h, d)
     values: torch.Tensor  # likewise
 
-    def take(self, rows: torch.Tensor) -> "KeysValues":
-        """Return the cache of some of the hypotheses, in fresh memory."""
-        return KeysValues(*(cache.index_select(0, rows) for cache in self))
+
+@dataclass(frozen=True)
+class LabelCache:
+    """Keys and values of the labels of n hypotheses, for all layers of a network.
+
+    Every hypothesis has a row of its own, whatever its place among the n. When the
+    hypotheses are extended, one child of each parent takes over the row, with nothing
+    moved, and only the other children are copied, into rows that became free.
+    """
+
+    layers: list[KeysValues]  # (n or more rows, room for positions, h, d), ...
+    length: int  # ... of which so many positions are filled
+    rows: torch.Tensor  # (n,) the row of each hypothesis, on the CPU
+    to_rows: torch.Tensor | None = (
+        None  # (n,) the hypothesis of each row; None: the same
+    )
+    from_rows: torch.Tensor | None = None  # (n,) `rows`, on the device of the cache
+
+    @classmethod
+    def empty(
+        cls, attentions: list[MultiHeadedAttention], x: torch.Tensor
+    ) -> "LabelCache":
+        """Return a cache without positions, for one hypothesis an utterance.
+
+        Args:
+            attentions: The self-attention of each layer.
+            x: (B, ...) whose dtype and device it has.
+        """
+        layers = []
+        for attention in attentions:
+            nothing = x.new_empty(len(x), 0, attention.h, attention.d_k)
+            layers.append(KeysValues(nothing, nothing))
+        return cls(layers, 0, torch.arange(len(x)))
+
+    def with_room(self) -> "LabelCache":
+        """Return the cache with room for a position more."""
+        room = self.layers[0].keys.size(1)
+        if self.length < room:
+            return self
+        n_rows, room = len(self.rows), room + max(_GROWTH, room // 2)
+        return replace(self, layers=self._in_fresh_memory(n_rows, room))
+
+    def filled(self) -> "LabelCache":
+        """Return the cache with one position more counted as filled."""
+        return replace(self, length=self.length + 1)
+
+    def select(self, selection: Selection) -> "LabelCache":
+        """Return the cache of the chosen extensions; this one is used up."""
+        rows, copied, sources = take_rows(self.rows, selection.parents_on_cpu)
+        layers = self.layers
+        if len(rows) > len(layers[0].keys):
+            layers = self._in_fresh_memory(len(rows), layers[0].keys.size(1))
+        device = layers[0].keys.device
+        if len(copied):
+            copied = copied.to(device, non_blocking=True)
+            sources = sources.to(device, non_blocking=True)
+            for cache in [cache for layer in layers for cache in layer]:
+                filled = cache[:, : self.length]
+                filled[copied] = filled[sources]
+        if bool((rows == torch.arange(len(rows))).all()):
+            return LabelCache(layers, self.length, rows)
+        to_rows = torch.empty_like(rows)
+        to_rows[rows] = torch.arange(len(rows))
+        to_rows, from_rows = (r.to(device, non_blocking=True) for r in (to_rows, rows))
+        return LabelCache(layers, self.length, rows, to_rows, from_rows)
+
+    def _in_fresh_memory(self, n_rows: int, room: int) -> list[KeysValues]:
+        """Return the layers with other numbers of rows and of positions."""
+        n_old = len(self.rows)
+
+        def copied(cache: torch.Tensor) -> torch.Tensor:
+            fresh = cache.new_empty(n_rows, room, *cache.shape[2:])
+            fresh[:n_old, : self.length] = cache[:n_old, : self.length]
+            return fresh
+
+        return [
+            KeysValues(*(copied(cache) for cache in layer)) for layer in self.layers
+        ]
 
 
-def no_positions(attention: MultiHeadedAttention, x: torch.Tensor) -> KeysValues:
-    """Return a cache without room, for one hypothesis an utterance: (B, 0, h, d)."""
-    empty = x.new_empty(len(x), 0, attention.h, attention.d_k)
-    return KeysValues(empty, empty)
+def take_rows(
+    rows: torch.Tensor, parents: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Give rows 0 .. m-1 to m children, to as many as can be their parent's own.
 
+    Args:
+        rows: (n,) the row of each parent, a permutation of 0 .. n-1.
+        parents: (m,) the parent of each child.
 
-def with_room(layers: list[KeysValues], position: int) -> list[KeysValues]:
-    """Return the caches of all layers with room for a position, larger if need be."""
-    if position < layers[0].keys.size(1):
-        return layers
-    return [_grown(cache) for cache in layers]
-
-
-def _grown(cache: KeysValues) -> KeysValues:
-    """Return a cache with room for some positions more, in fresh memory."""
-    n, _, h, d = cache.keys.shape
-    room = cache.keys.new_zeros(n, _GROWTH, h, d)
-    return KeysValues(*(torch.cat([old, room], dim=1) for old in cache))
+    Returns:
+        (m,) the row of each child, (c,) the rows that have to be filled by copying, and
+        (c,) the rows that they are copied from, none of which is among the former.
+    """
+    n, m = len(rows), len(parents)
+    children = torch.arange(m)
+    first = torch.full((n,), m).scatter_reduce(0, parents, children, "amin")
+    taken = rows[parents]
+    stays = (first[parents] == children) & (taken < m)
+    free = torch.ones(m, dtype=torch.bool)
+    free[taken[stays]] = False
+    copied = free.nonzero().squeeze(1)
+    sources = taken[~stays]
+    taken[~stays] = copied
+    return taken, copied, sources
 
 
 def encoded(
@@ -76,8 +159,8 @@ def project(attention: MultiHeadedAttention, x: torch.Tensor) -> KeysValues:
 def attend_labels(
     attention: MultiHeadedAttention,
     x: torch.Tensor,
-    labels: KeysValues,
-    position: int,
+    cache: LabelCache,
+    layer: int,
     mask: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Attend from the newest position to all of the hypothesis.
@@ -85,16 +168,22 @@ def attend_labels(
     Args:
         attention: The self-attention.
         x: (n, D) its input at the newest position.
-        labels: Keys and values of the earlier positions; this one's are put in.
-        position: The newest position.
-        mask: (n, position + 1) bool, the positions to attend to; None: all.
+        cache: With room for the newest position, whose keys and values are put in.
+        layer: Which of the layers of the cache is that of the attention.
+        mask: (n, positions) bool, the positions to attend to, the newest one counted;
+            None: all.
 
     Returns:
         (n, D) what was found.
     """
-    for cache, new in zip(labels, project(attention, x)):
-        cache[:, position] = new
-    past = (cache[:, : position + 1].transpose(1, 2) for cache in labels)
+    if cache.to_rows is not None:
+        x = x[cache.to_rows]
+        mask = None if mask is None else mask[cache.to_rows]
+    n, position = len(x), cache.length
+    labels = KeysValues(*(values[:n] for values in cache.layers[layer]))
+    for values, new in zip(labels, project(attention, x)):
+        values[:, position] = new
+    past = (values[:, : position + 1].transpose(1, 2) for values in labels)
     keys, values = past  # (n, h, positions, d)
     query = queries(attention, x).unsqueeze(2)
     if mask is None:
@@ -104,4 +193,5 @@ def attend_labels(
         context = scaled_dot_product_attention(query, keys, values, mask)
         # where there is nothing to attend to, ESPnet finds zeros
         context = context.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
-    return attention.linear_out(context.flatten(1))
+    context = attention.linear_out(context.flatten(1))
+    return context if cache.from_rows is None else context[cache.from_rows]

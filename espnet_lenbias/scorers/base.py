@@ -72,6 +72,7 @@ class Selection(NamedTuple):
     """Which one-label extensions of the n hypotheses go on, as m new hypotheses."""
 
     parents: torch.Tensor  # (m,) rows among the n
+    parents_on_cpu: torch.Tensor  # (m,) the same
     labels: torch.Tensor  # (m,) what each is extended by
     spans: list[Span]  # the rows of each utterance among the m
 

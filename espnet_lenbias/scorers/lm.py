@@ -21,11 +21,9 @@ from espnet_lenbias.espnet_compat import (
     TransformerLM,
 )
 from espnet_lenbias.scorers.attention import (
-    KeysValues,
+    LabelCache,
     attend_labels,
     encoded,
-    no_positions,
-    with_room,
 )
 from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
 
@@ -84,8 +82,7 @@ class BatchedRNNLM:
 class TransformerState(NamedTuple):
     """The state of a transformer LM."""
 
-    labels: list[KeysValues]  # by layer, (n, room for positions, h, d), of which ...
-    length: int  # ... so many are filled
+    labels: LabelCache
 
 
 def is_transformer_lm(lm: object) -> bool:
@@ -118,8 +115,8 @@ class CachedTransformerLM:
         """Return caches without a position in them."""
         # LMs may be of another dtype than the encoder output
         x = self.lm.embed.weight.new_empty(len(memory), 0)
-        layers = self.lm.encoder.encoders
-        return TransformerState([no_positions(y.self_attn, x) for y in layers], 0)
+        attentions = [layer.self_attn for layer in self.lm.encoder.encoders]
+        return TransformerState(LabelCache.empty(attentions, x))
 
     def step(
         self,
@@ -133,15 +130,16 @@ class CachedTransformerLM:
         """
         encoder, labels, yseq = self.lm.encoder, state.labels, prefixes.yseq
         mask = yseq != _PAD
-        for position in range(state.length, yseq.size(1)):
-            labels = with_room(labels, position)
+        for position in range(labels.length, yseq.size(1)):
+            labels = labels.with_room()
             x = self._embed(yseq[:, position], position)
-            for layer, cache in zip(encoder.encoders, labels):
-                x = _layer(layer, x, cache, position, mask[:, : position + 1])
+            for i, layer in enumerate(encoder.encoders):
+                x = _layer(layer, x, labels, i, mask[:, : position + 1])
+            labels = labels.filled()
         if encoder.normalize_before:
             x = encoder.after_norm(x)
         scores = self.lm.decoder(x).log_softmax(dim=-1)
-        return Scores(scores, TransformerState(labels, yseq.size(1)))
+        return Scores(scores, TransformerState(labels))
 
     def _embed(self, labels: torch.Tensor, position: int) -> torch.Tensor:
         """Embed the label that each hypothesis has at a position: (n,) to (n, D)."""
@@ -155,8 +153,7 @@ class CachedTransformerLM:
 
     def select(self, state: TransformerState, selection: Selection) -> TransformerState:
         """Return the state of the chosen extensions."""
-        labels = [cache.take(selection.parents) for cache in state.labels]
-        return TransformerState(labels, state.length)
+        return TransformerState(state.labels.select(selection))
 
     def final(self, state: TransformerState) -> None:
         """This LM adds nothing when a hypothesis ends."""
@@ -166,8 +163,8 @@ class CachedTransformerLM:
 def _layer(
     layer: EncoderLayer,
     x: torch.Tensor,
-    labels: KeysValues,
-    position: int,
+    labels: LabelCache,
+    number: int,
     mask: torch.Tensor,
 ) -> torch.Tensor:
     """Run one layer for the newest position of each hypothesis.
@@ -176,14 +173,14 @@ def _layer(
         layer: The layer.
         x: (n, D) its input.
         labels: Keys and values of the earlier positions; this one's are put in.
-        position: The newest position.
-        mask: (n, position + 1) bool, the positions to attend to.
+        number: Which layer it is.
+        mask: (n, positions) bool, the positions to attend to, the newest one counted.
 
     Returns:
         (n, D) output.
     """
     y = layer.norm1(x) if layer.normalize_before else x
-    x = x + attend_labels(layer.self_attn, y, labels, position, mask)
+    x = x + attend_labels(layer.self_attn, y, labels, number, mask)
     if not layer.normalize_before:
         x = layer.norm1(x)
 

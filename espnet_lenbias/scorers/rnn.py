@@ -8,7 +8,9 @@ and with the projection of the frames computed once and shared.
 The attention is ESPnet's own, whatever its type. It keeps the frames and what it
 computes of them on itself, where a second utterance or a second search would find them;
 so each utterance has a copy of it (of the module, not of its weights), which belongs to
-the state.
+the state. Two things are done around it: its arrays of (n, T, D) are made for a few
+hypotheses at a time, and where it tells its weights, the frames are summed by them here,
+in one matrix product instead of one more such array.
 
 H is the size of a layer; the other symbols are those of :mod:`.base`.
 """
@@ -36,6 +38,10 @@ from espnet_lenbias.espnet_compat import (
     RNNDecoder,
 )
 from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
+
+# elements of the largest array (hypotheses, T, D) that an attention makes: what stays in
+# a core's cache, or what keeps a GPU busy
+_ELEMENTS = {"cpu": 2**19, "cuda": 2**26}
 
 _COVERAGE = (AttCov, AttCovLoc)
 _ATTENTIONS = (
@@ -108,7 +114,10 @@ class BatchedRNN:
         attention.reset()
         frames = frames.unsqueeze(0)
         # it keeps what it computes of the frames in its first call
-        attention(frames, [frames.size(1)], None, None)
+        _, tree = attention(frames, [frames.size(1)], None, None)
+        if _weights(attention, tree) is not None:
+            # it sums frames without width, which costs nothing
+            attention.enc_h = frames[..., :0]
         return Source(attention, frames)
 
     def step(
@@ -168,23 +177,69 @@ def _attend(
     """
     contexts, kept = [], {}
     for span in spans:
-        attention, frames = sources[span.utt]
-        n = span.stop - span.start
-        # of these frames the copy takes no more than their number: what it computed of
-        # them when it saw them first is a batch of one, which all hypotheses share
+        source = sources[span.utt]
+        n, n_frames, width = span.stop - span.start, *source.frames.shape[1:]
         _, tree = past.get(span.utt, (0, None))
-        if isinstance(attention, _COVERAGE) and tree is not None:
-            tree = [tree]
-        context, tree = attention(
-            frames.expand(n, -1, -1), [frames.size(1)] * n, z[span.rows], tree
-        )
-        if isinstance(attention, _COVERAGE):
-            # a list of the weights at all positions, of which only the sum is used,
-            # and to which the next call would add in place
-            tree = sum(tree)
-        contexts.append(context.expand(n, -1))  # without attention it is of one row
-        kept[span.utt] = (span.start, tree)
+        rows = max(1, _ELEMENTS.get(z.device.type, 2**26) // (n_frames * width))
+        found, trees = [], []
+        for start in range(0, n, rows):
+            part = slice(start, start + rows)
+            mine = _map(lambda values, part=part: values[part], tree)
+            context, mine = _attend_some(source, z[span.rows][part], mine)
+            found.append(context)
+            trees.append(mine)
+        contexts += found
+        kept[span.utt] = (span.start, _cat(trees))
     return torch.cat(contexts), kept
+
+
+def _attend_some(
+    source: Source, z: torch.Tensor, tree: Any
+) -> tuple[torch.Tensor, Any]:
+    """Attend for some hypotheses of one utterance: (n, H) to (n, D) and the new tree."""
+    attention, frames = source
+    n, n_frames = len(z), frames.size(1)
+    if isinstance(attention, _COVERAGE) and tree is not None:
+        tree = [tree]
+    # of these frames the copy takes no more than their number: what it computed of
+    # them when it saw them first is a batch of one, which all hypotheses share
+    context, tree = attention(frames.expand(n, -1, -1), [n_frames] * n, z, tree)
+    weights = _weights(attention, tree)
+    if weights is not None:
+        context = weights @ frames[0]
+    if isinstance(attention, _COVERAGE):
+        # a list of the weights at all positions, of which only the sum is used, and to
+        # which the next call would add in place
+        tree = sum(tree)
+    return context.expand(n, -1), tree  # without attention it is of one row
+
+
+def _weights(attention: torch.nn.Module, tree: Any) -> torch.Tensor | None:
+    """Return the weights (n, T) at the newest position, None if they are not told.
+
+    Args:
+        attention: One with a single head tells them.
+        tree: What it has returned beside the context.
+    """
+    if isinstance(attention, (AttDot, AttAdd, AttLoc)):
+        return tree
+    if isinstance(attention, AttLocRec):
+        return tree[0]
+    if isinstance(attention, _COVERAGE):
+        return tree[-1]
+    if isinstance(attention, AttLoc2D):
+        return tree[:, -1]
+    return None
+
+
+def _cat(trees: list[Any]) -> Any:
+    """Put trees of the same form one after the other: (n_i, ...) to (n, ...)."""
+    first = trees[0]
+    if len(trees) == 1 or first is None:
+        return first
+    if isinstance(first, (list, tuple)):
+        return type(first)(_cat(list(branches)) for branches in zip(*trees))
+    return torch.cat(trees)
 
 
 def _map(function: Callable, tree: Any) -> Any:

@@ -27,22 +27,21 @@ from espnet_lenbias.espnet_compat import (
 )
 from espnet_lenbias.scorers.attention import (
     KeysValues,
+    LabelCache,
     attend_labels,
     encoded,
-    no_positions,
     project,
     queries,
-    with_room,
 )
 from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
 
 
 class State(NamedTuple):
-    """What is cached; one entry for each layer."""
+    """What is cached."""
 
-    memory: list[list[KeysValues]]  # then for each utterance, (T_utt, h, d), unpadded
-    labels: list[KeysValues]  # (n, room for positions, h, d), of which ...
-    length: int  # ... so many are filled
+    # layer by layer, utterance by utterance: (T_utt, h, d), unpadded
+    memory: list[list[KeysValues]]
+    labels: LabelCache
 
 
 def supports(decoder: object) -> bool:
@@ -79,8 +78,7 @@ class CachedTransformer:
         layers = self.decoder.decoders
         return State(
             [[project(layer.src_attn, x) for x in utts] for layer in layers],
-            [no_positions(layer.self_attn, memory.x) for layer in layers],
-            0,
+            LabelCache.empty([layer.self_attn for layer in layers], memory.x),
         )
 
     def step(
@@ -90,25 +88,23 @@ class CachedTransformer:
 
         The first call covers the whole primer, each later one a single label more.
         """
-        labels, length = state.labels, prefixes.yseq.size(1)
-        for position in range(state.length, length):
-            labels = with_room(labels, position)
+        labels = state.labels
+        for position in range(labels.length, prefixes.yseq.size(1)):
+            labels = labels.with_room()
             embedding, encoding = self.decoder.embed
             x = encoded(encoding, embedding(prefixes.yseq[:, position]), position)
             for i, layer in enumerate(self.decoder.decoders):
-                x = _layer(
-                    layer, x, labels[i], position, state.memory[i], prefixes.spans
-                )
+                x = _layer(layer, x, labels, i, state.memory[i], prefixes.spans)
+            labels = labels.filled()
         if self.decoder.normalize_before:
             x = self.decoder.after_norm(x)
         scores = torch.log_softmax(self.decoder.output_layer(x), dim=-1)
-        state = State(state.memory, labels, length)
+        state = State(state.memory, labels)
         return Scores(scores, state, x if self._return_hs else None)
 
     def select(self, state: State, selection: Selection) -> State:
         """Return the state of the chosen extensions."""
-        labels = [cache.take(selection.parents) for cache in state.labels]
-        return State(state.memory, labels, state.length)
+        return State(state.memory, state.labels.select(selection))
 
     def final(self, state: State) -> None:
         """A decoder adds nothing when a hypothesis ends."""
@@ -118,8 +114,8 @@ class CachedTransformer:
 def _layer(
     layer: DecoderLayer,
     x: torch.Tensor,
-    labels: KeysValues,
-    position: int,
+    labels: LabelCache,
+    number: int,
     memory: list[KeysValues],
     spans: list[Span],
 ) -> torch.Tensor:
@@ -129,7 +125,7 @@ def _layer(
         layer: The layer.
         x: (n, D) its input.
         labels: Keys and values of the earlier positions; this one's are put in.
-        position: The newest position.
+        number: Which layer it is.
         memory: Keys and values of the encoder output, for each utterance.
         spans: The rows of each utterance among the n.
 
@@ -137,7 +133,7 @@ def _layer(
         (n, D) output.
     """
     y = layer.norm1(x) if layer.normalize_before else x
-    context = attend_labels(layer.self_attn, y, labels, position)
+    context = attend_labels(layer.self_attn, y, labels, number)
     x = _add(layer, x, y, context, "concat_linear1")
     if not layer.normalize_before:
         x = layer.norm1(x)

@@ -74,7 +74,7 @@ def walk(adapter, memory, primer=(EOS,), steps=5, wanted=None):
         spans = make_spans(utts, counts)
         parents, labels = torch.tensor(parents), torch.tensor(labels)
         yseq = torch.cat([yseq[parents], labels.unsqueeze(1)], dim=1)
-        state = adapter.select(result.state, Selection(parents, labels, spans))
+        state = adapter.select(result.state, Selection(parents, parents, labels, spans))
 
 
 def assert_same_scores(adapter, reference, **kwargs):

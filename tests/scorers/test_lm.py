@@ -87,7 +87,8 @@ def test_transformer_lm_attends_to_no_padding(primer):
         results = []
         for i, adapter in enumerate(adapters):
             results.append(adapter.step(states[i], Prefixes(yseq, spans, len(primer))))
-            chosen = Selection(torch.tensor([0]), torch.tensor([label]), spans)
+            first = torch.tensor([0])
+            chosen = Selection(first, first, torch.tensor([label]), spans)
             states[i] = adapter.select(results[i].state, chosen)
         ours, theirs = results
         torch.testing.assert_close(ours.scores, theirs.scores, atol=1e-4, rtol=0)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from espnet2.asr.decoder.rnn_decoder import RNNDecoder
 
-from espnet_lenbias.scorers import Memory, adapter_for
+from espnet_lenbias.scorers import Memory, adapter_for, rnn
 from espnet_lenbias.scorers.fallback import SingleFallback
 from espnet_lenbias.scorers.rnn import BatchedRNN
 from tests.scorers.test_adapters import (
@@ -72,6 +72,15 @@ def assert_espnets_scores(decoder, memory, steps):
 def test_every_attention_gives_espnets_scores(atype, conf):
     decoder, memory = make_decoder(atype, **conf), make_memory()
     steps = walk(make_adapter(decoder), memory)
+    assert_espnets_scores(decoder, memory, steps)
+
+
+@pytest.mark.parametrize("atype", ATTENTIONS)
+def test_a_few_hypotheses_at_a_time_are_as_good_as_all(atype, monkeypatch):
+    decoder, memory = make_decoder(atype), make_memory()
+    monkeypatch.setitem(rnn._ELEMENTS, "cpu", 2 * D * max(memory.lengths))
+    steps = list(walk(make_adapter(decoder), memory))
+    assert any(s.stop - s.start > 2 for prefixes, _ in steps for s in prefixes.spans)
     assert_espnets_scores(decoder, memory, steps)
 
 
