@@ -5,6 +5,7 @@
 """
 
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -87,6 +88,7 @@ class LabelSynchronousSearch(BeamSearch):
             Hypotheses, best first and never none: a list, or for a batch a list of lists.
 
         Raises:
+            MemoryError: The memory does not hold the search of a single utterance.
             ScorerError: A scorer returned NaN or plus infinity.
             ValueError: Shapes, lengths or primers that do not fit together.
         """
@@ -122,17 +124,59 @@ class LabelSynchronousSearch(BeamSearch):
             if memory.lengths[b] and n_frames[b]:
                 groups.setdefault(len(primer), []).append(b)
         for utts in groups.values():
+            for b, hyps, trace in self._decode(memory, utts, bounds, primers):
+                results[b], self.trace[b] = hyps, trace
+                for hyp in hyps:
+                    hyp.steps = trace.steps
+        return results
+
+    def _decode(
+        self,
+        memory: Memory,
+        utts: list[int],
+        bounds: list[Bounds],
+        primers: list[list[int]],
+    ) -> Iterator[tuple[int, list[Hypothesis], Trace]]:
+        """Decode utterances together, in halves of them where the memory is too small.
+
+        Args:
+            memory: Of all utterances.
+            utts: Which of them.
+            bounds: Of all utterances.
+            primers: Of all utterances, those of `utts` of one length.
+
+        Yields:
+            Each utterance with its hypotheses and its trace.
+        """
+        try:
             decoding = Decoding(
                 self,
                 memory.take(utts),
                 [bounds[b] for b in utts],
                 torch.tensor([primers[b] for b in utts], device=memory.x.device),
             )
-            for b, hyps, trace in zip(utts, *decoding.run()):
-                results[b], self.trace[b] = hyps, trace
-                for hyp in hyps:
-                    hyp.steps = trace.steps
-        return results
+            found = zip(utts, *decoding.run())
+        except RuntimeError as error:
+            if not _is_out_of_memory(error):
+                raise
+        else:
+            yield from found
+            return
+        # out of the handler, the frames that held the memory are gone
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        if len(utts) == 1:
+            raise MemoryError(
+                f"out of memory with beam_size {self.beam_size} and "
+                f"{memory.lengths[utts[0]]} encoder frames in utterance {utts[0]} of the "
+                "batch: lower beam_size, or cut the audio into shorter pieces"
+            )
+        logger.warning(
+            f"out of memory with {len(utts)} utterances at once: going on in halves"
+        )
+        half = len(utts) // 2
+        for part in (utts[:half], utts[half:]):
+            yield from self._decode(memory, part, bounds, primers)
 
     def _primers_of(self, n_utts: int) -> list[list[int]]:
         """Return what the hypotheses of each utterance start from; see `set_hyp_primer`."""
@@ -301,6 +345,11 @@ class SimpleBeamSearch(LabelSynchronousSearch):
             return_hs=return_hs,
             hyp_primer=hyp_primer,
         )
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    """Tell whether it is an allocation that failed, on a GPU or on the CPU."""
+    return isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
 
 
 def _is_nested(primer: Any) -> bool:

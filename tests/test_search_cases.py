@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
+from espnet_lenbias.loop import Decoding
 from espnet_lenbias.search import ScorerError
 from tests import reference
 from tests.toys import (
@@ -611,3 +612,53 @@ def test_row_20_one_frame(kind, scorer_kind):
     hyps = searching(kind, scorer_kind([logs(0.6, 0.1, 0.3)]), 2)(encoder_output(0, 1))
     assert [labels(h) for h in hyps] == [(END,)]
     assert not hyps[0].forced
+
+
+@pytest.fixture
+def room_for(monkeypatch):
+    """Let the memory hold only so many utterances at once."""
+
+    def limit(most):
+        def run(decoding):
+            if len(decoding.bounds) > most:
+                raise torch.OutOfMemoryError("no room")
+            return whole_run(decoding)
+
+        whole_run = Decoding.run
+        monkeypatch.setattr(Decoding, "run", run)
+
+    return limit
+
+
+@both
+def test_row_21_batch_too_large_for_the_memory_is_halved(kind, room_for, caplog):
+    frames = [7, 9, 5]
+    x, lengths = padded([encoder_output(b, n) for b, n in enumerate(frames)])
+    search = searching(kind, RandomScorer(5, 6), 4)
+    expected = search(x, x_lengths=lengths)
+    room_for(1)
+    found = search(x, x_lengths=lengths)
+    for mine, whole in zip(found, expected, strict=True):
+        assert [labels(h) for h in mine] == [labels(h) for h in whole]
+        assert [h.score for h in mine] == pytest.approx([h.score for h in whole])
+    assert [len(t.kept) for t in search.trace] == [h[0].steps for h in expected]
+    # three are one and two, and the two are one and one
+    assert caplog.text.count("going on in halves") == 2
+
+
+@both
+def test_row_21_one_utterance_too_large_says_what_to_lower(kind, room_for):
+    x, lengths = padded([encoder_output(b, n) for b, n in enumerate([7, 9])])
+    room_for(0)
+    with pytest.raises(MemoryError, match="beam_size 4 and 7 encoder frames.* lower"):
+        searching(kind, RandomScorer(5, 6), 4)(x, x_lengths=lengths)
+
+
+def test_row_21_other_errors_stay_what_they_are():
+    class Broken(RandomScorer):
+        def batch_score(self, ys, states, xs):
+            raise RuntimeError("shapes do not fit")
+
+    x, lengths = padded([encoder_output(b, 4) for b in range(2)])
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        searching(ExplicitLengthBeamSearch, Broken(5, 6), 4)(x, x_lengths=lengths)
