@@ -14,6 +14,7 @@ Nothing here knows of ESPnet or of how hypotheses end.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -104,19 +105,28 @@ class Grid:
         """Lay out the grid; everything is computed on the CPU, nothing waits."""
         self.n_slots = len(spans)
         self.width = max(s.stop - s.start for s in spans)  # most hypotheses of a slot
-        counts = torch.tensor([s.stop - s.start for s in spans])
-        starts = torch.tensor([s.start for s in spans])
-        slot = torch.repeat_interleave(torch.arange(self.n_slots), counts)
-        place = slot * self.width + torch.arange(len(slot)) - starts[slot]
-        self._slot = slot.to(device, non_blocking=True)  # (n,)
-        self._place = place.to(device, non_blocking=True)  # (n,)
-        self._starts = starts.to(device, non_blocking=True)  # (A,)
+        self._counts = torch.tensor([s.stop - s.start for s in spans])  # (A,)
+        self._first = torch.tensor([s.start for s in spans])  # (A,)
+        self._device = device
+
+    @cached_property
+    def _slot(self) -> torch.Tensor:
+        """The slot of each hypothesis, (n,)."""
+        slot = torch.repeat_interleave(torch.arange(self.n_slots), self._counts)
+        return slot.to(self._device, non_blocking=True)
+
+    @cached_property
+    def _place(self) -> torch.Tensor:
+        """Where each hypothesis lies in the grid, (n,)."""
+        shift = torch.arange(self.n_slots) * self.width - self._first
+        shift = torch.repeat_interleave(shift, self._counts)
+        return (shift + torch.arange(len(shift))).to(self._device, non_blocking=True)
 
     def spread(self, by_slot: list[bool]) -> torch.Tensor | None:
         """Give each hypothesis what holds of its slot: A values to (n,); None: of none."""
         if not any(by_slot):
             return None
-        return torch.tensor(by_slot, device=self._slot.device)[self._slot]
+        return torch.tensor(by_slot, device=self._device)[self._slot]
 
     def top(self, values: torch.Tensor, k: int) -> Candidates:
         """Return the k best extensions of each slot.
@@ -129,22 +139,19 @@ class Grid:
             k: How many at most.
         """
         n, n_labels = values.shape
-        labels = None
-        if self.n_slots > 1 and k < n_labels:
-            values, labels = values.topk(k, dim=1, sorted=False)
-        width = values.size(1)
-        if self.n_slots > 1:
-            grid = values.new_full((self.n_slots * self.width, width), -math.inf)
-            grid[self._place] = values
-        else:
-            grid = values
+        if self.n_slots == 1:
+            best = values.reshape(1, -1).topk(min(k, values.numel()), dim=1)
+            parents = torch.div(best.indices, n_labels, rounding_mode="floor")
+            return Candidates(best.values, parents, best.indices % n_labels)
+        width = min(k, n_labels)
+        values, labels = values.topk(width, dim=1, sorted=False)
+        grid = values.new_full((self.n_slots * self.width, width), -math.inf)
+        grid[self._place] = values
         grid = grid.reshape(self.n_slots, -1)
         values, index = grid.topk(min(k, grid.size(1)), dim=1)
         # a slot with fewer hypotheses than the widest has rows of -inf behind its own:
         # whatever their parent is clamped to, they are never kept
-        hyp = torch.div(index, width, rounding_mode="floor")
-        parents = (self._starts.unsqueeze(1) + hyp).clamp(max=n - 1)
-        chosen = index % width
-        return Candidates(
-            values, parents, chosen if labels is None else labels[parents, chosen]
-        )
+        first = self._first.to(self._device, non_blocking=True).unsqueeze(1)
+        parents = first + torch.div(index, width, rounding_mode="floor")
+        parents = parents.clamp(max=n - 1)
+        return Candidates(values, parents, labels[parents, index % width])

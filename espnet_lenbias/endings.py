@@ -64,10 +64,11 @@ class ExplicitLengthEnding:
             kept &= values >= values[:, :1] - self._threshold
         ended = kept & (candidates.labels == self._eos)
 
-        mass = length_model.log_mass(values, kept)
-        log_p_end = length_model.log_p_end(values, kept, ended)
+        q = values.double()
+        mass = length_model.log_mass(q, kept)
+        log_p_end = length_model.log_p_end(q, ended, mass)
         before = self._log_not_ended
-        score = length_model.final_score(values, mass, before)
+        score = length_model.final_score(q, mass, before)
         score = score.masked_fill(~ended, -math.inf)
         self._log_not_ended = before + length_model.log1mexp(log_p_end)
         best = torch.cat([self._best, score], dim=1)

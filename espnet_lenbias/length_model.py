@@ -34,20 +34,21 @@ def log_mass(q: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
     return q.double().masked_fill(~kept, -math.inf).logsumexp(dim=-1)
 
 
-def log_p_end(q: torch.Tensor, kept: torch.Tensor, ended: torch.Tensor) -> torch.Tensor:
+def log_p_end(
+    q: torch.Tensor, ended: torch.Tensor, log_mass_kept: torch.Tensor
+) -> torch.Tensor:
     """Return log p_N($|x), the log of the ending probability at this position (eq. 3).
 
     Args:
         q: (B, K) scores.
-        kept: (B, K) bool, B_N after pruning.
         ended: (B, K) bool, those of the kept ones that end here.
+        log_mass_kept: (B,) from :func:`log_mass` over what is kept at this position.
 
     Returns:
         (B,) float64 in [-inf, 0]; -inf where nothing ends, or nothing is kept.
     """
-    mass = log_mass(q, kept)
-    log_p = (log_mass(q, kept & ended) - mass).clamp(max=0.0)
-    return log_p.masked_fill(mass == -math.inf, -math.inf)
+    log_p = (log_mass(q, ended) - log_mass_kept).clamp(max=0.0)
+    return log_p.masked_fill(log_mass_kept == -math.inf, -math.inf)
 
 
 def log1mexp(x: torch.Tensor) -> torch.Tensor:
@@ -62,19 +63,19 @@ def log1mexp(x: torch.Tensor) -> torch.Tensor:
 
 
 def final_score(
-    q: torch.Tensor, log_mass: torch.Tensor, log_not_ended: torch.Tensor
+    q: torch.Tensor, log_mass_kept: torch.Tensor, log_not_ended: torch.Tensor
 ) -> torch.Tensor:
     """Return log p(a, len=N | x) of hypotheses that end at this position (eq. 5).
 
     Args:
         q: (B, K) scores.
-        log_mass: (B,) from :func:`log_mass` over what is kept at this position.
+        log_mass_kept: (B,) from :func:`log_mass` over what is kept at this position.
         log_not_ended: (B,) sum of log(1 - p_end(n)) over the earlier positions n < N.
 
     Returns:
         (B, K) float64, in [-inf, 0] for kept hypotheses; -inf where q is.
     """
-    score = q.double() - log_mass.unsqueeze(-1) + log_not_ended.unsqueeze(-1)
+    score = q.double() - log_mass_kept.unsqueeze(-1) + log_not_ended.unsqueeze(-1)
     return score.masked_fill(q == -math.inf, -math.inf)
 
 

@@ -125,9 +125,10 @@ class Decoding:
         if any(reading.broken):
             self._complain(step, length)
 
-        ended, index = _selection(verdict, reading, reading.ended, utts)
-        score = verdict.score.flatten()[index]
-        self.ended.add(_extend(beam, ended, q, step), score, self.closing)
+        if reading.ended.any():
+            ended, index = _selection(verdict, reading, reading.ended, utts)
+            score = verdict.score.flatten()[index]
+            self.ended.add(_extend(beam, ended, q, step), score, self.closing)
 
         reasons = [
             self._why_stop(utt, slot, reading, length) for slot, utt in enumerate(utts)

@@ -19,6 +19,10 @@ def mask(*flags):
     return torch.tensor([flags], dtype=torch.bool)
 
 
+def log_p_end(q, kept, ended):
+    return length_model.log_p_end(q, ended, length_model.log_mass(q, kept))
+
+
 def test_mass_is_over_what_is_kept():
     q = torch.tensor([logs(0.5, 0.25, 0.125), logs(0.1, 0.2, 0.3)])
     kept = torch.tensor([[True, True, False], [True, True, True]])
@@ -50,22 +54,22 @@ def test_ending_probability_is_a_share_of_the_kept_mass():
     # Kept .42, .12, .06 and of these .42 ends: .42 / .60 = .7. The fourth is not kept.
     q = row(0.42, 0.12, 0.06, 0.4)
     kept, ended = mask(True, True, True, False), mask(True, False, False, False)
-    log_p = length_model.log_p_end(q, kept, ended)
+    log_p = log_p_end(q, kept, ended)
     assert log_p.item() == pytest.approx(math.log(0.7), abs=1e-6)
 
 
 def test_ending_probability_zero_and_one_are_exact():
     q, kept = row(0.42, 0.12), mask(True, True)
-    assert length_model.log_p_end(q, kept, mask(False, False)).item() == -INF
-    assert length_model.log_p_end(q, kept, mask(True, True)).item() == 0.0
+    assert log_p_end(q, kept, mask(False, False)).item() == -INF
+    assert log_p_end(q, kept, mask(True, True)).item() == 0.0
 
 
 def test_ending_probability_near_zero_and_one():
     # log(1e-12) = -27.631021, of what ends and of what does not
     q, both = row(1e-12, 1 - 1e-12), mask(True, True)
-    log_p = length_model.log_p_end(q, both, mask(True, False))
+    log_p = log_p_end(q, both, mask(True, False))
     assert log_p.item() == pytest.approx(-27.631021, rel=1e-6)
-    log_p = length_model.log_p_end(q, both, mask(False, True))
+    log_p = log_p_end(q, both, mask(False, True))
     assert length_model.log1mexp(log_p).item() == pytest.approx(-27.631021, abs=1e-3)
 
 
@@ -118,8 +122,8 @@ def test_posterior_is_shared_out_over_positions():
     """With nothing pruned, eq. 5 gives back the probability that the model gave."""
     first = row(0.6, 0.1, 0.3)  # the third ends
     kept = mask(True, True, True)
-    log_p_end = length_model.log_p_end(first, kept, mask(False, False, True))
-    log_not_ended = length_model.log1mexp(log_p_end)  # log .7
+    log_p = log_p_end(first, kept, mask(False, False, True))
+    log_not_ended = length_model.log1mexp(log_p)  # log .7
     second = row(0.42, 0.18, 0.02, 0.08)  # .6 and .1, each split in two
     final = length_model.final_score(
         second, length_model.log_mass(second, mask(*[True] * 4)), log_not_ended
