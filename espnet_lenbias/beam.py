@@ -51,6 +51,8 @@ class Beam:
     scores: dict[str, torch.Tensor]  # scorer name -> (n,) accumulated log-prob
     spans: list[Span]  # one for each slot
     hs: torch.Tensor | None = None  # (n, N, D) decoder states, if they are asked for
+    # (n, T) attention that each frame has got so far, if it is asked for
+    attended: torch.Tensor | None = None
 
     def __len__(self) -> int:
         return self.yseq.size(0)
@@ -63,6 +65,7 @@ class Beam:
         q: torch.Tensor,
         label_scores: dict[str, torch.Tensor],
         hs: torch.Tensor | None = None,
+        attended: torch.Tensor | None = None,
     ) -> "Beam":
         """Return `m` chosen one-label extensions of these hypotheses.
 
@@ -73,6 +76,7 @@ class Beam:
             q: (n, V) scores of all extensions.
             label_scores: Scorer name -> (n, V) log-prob of each label at this position.
             hs: (n, D) decoder states at this position.
+            attended: (n, T) attention that each frame has got, this position counted.
         """
         if hs is not None:
             hs = hs.unsqueeze(1)
@@ -87,6 +91,7 @@ class Beam:
             },
             spans=spans,
             hs=hs,
+            attended=None if attended is None else attended[parents],
         )
 
 
@@ -124,8 +129,10 @@ class Grid:
 
     def spread(self, by_slot: list[bool]) -> torch.Tensor | None:
         """Give each hypothesis what holds of its slot: A values to (n,); None: of none."""
-        if not any(by_slot):
-            return None
+        return self.repeat(by_slot) if any(by_slot) else None
+
+    def repeat(self, by_slot: list[bool] | list[int]) -> torch.Tensor:
+        """Give each hypothesis the value of its slot: A values to (n,)."""
         return torch.tensor(by_slot, device=self._device)[self._slot]
 
     def top(self, values: torch.Tensor, k: int) -> Candidates:

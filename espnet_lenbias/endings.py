@@ -12,7 +12,7 @@ import torch
 
 from espnet_lenbias import heuristics, length_model
 from espnet_lenbias.beam import Candidates, Grid
-from espnet_lenbias.options import ExplicitLengthOptions, SimpleOptions
+from espnet_lenbias.options import Coverage, ExplicitLengthOptions, SimpleOptions
 
 
 class Verdict(NamedTuple):
@@ -49,13 +49,18 @@ class ExplicitLengthEnding:
         self._log_not_ended = torch.zeros(n_utts, **kwargs)  # sum over n < N
         self._best = torch.full((n_utts, n_best), -math.inf, **kwargs)  # best first
 
-    def judge(self, q: torch.Tensor, grid: Grid, length: int) -> Verdict:
+    coverage = None  # no term of that kind
+
+    def judge(
+        self, q: torch.Tensor, grid: Grid, length: int, bonus: torch.Tensor | None
+    ) -> Verdict:
         """Prune the extensions of position N and account for what ends there.
 
         Args:
             q: (n, V) accumulated weighted scores of all extensions (eq. 1).
             grid: Which rows belong to which slot.
             length: N.
+            bonus: None, since there is no coverage term.
         """
         candidates = grid.top(q, self._beam_size)
         values = candidates.values
@@ -126,16 +131,26 @@ class SimpleEnding:
         self._n_ended = torch.zeros((), dtype=torch.long, device=device)
         self._left: list[torch.Tensor] = []  # numbers held by slots that have finished
 
-    def judge(self, q: torch.Tensor, grid: Grid, length: int) -> Verdict:
+    @property
+    def coverage(self) -> Coverage | None:
+        """The coverage term that `judge` wants the values of; None: none."""
+        return self._options.coverage
+
+    def judge(
+        self, q: torch.Tensor, grid: Grid, length: int, bonus: torch.Tensor | None
+    ) -> Verdict:
         """Rank the extensions of position N with the ended ones and share the places out.
 
         Args:
             q: (n, V) accumulated weighted scores of all extensions.
             grid: Which rows belong to which slot.
             length: N.
+            bonus: (n,) coverage term of the hypotheses, if there is one.
         """
         o = self._options
         rank = heuristics.rank(q, length, o.length_norm, o.length_reward)
+        if bonus is not None:
+            rank = rank + bonus.unsqueeze(1)
         if o.keep_ended == "joint":
             candidates = grid.top(rank, self._beam_size)
         else:

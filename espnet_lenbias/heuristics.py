@@ -5,6 +5,11 @@ They are here to be compared with; ``explicit_length`` uses none of them.
 
 import torch
 
+from espnet_lenbias.options import Coverage
+
+# what counts as the attention of a frame that nothing has looked at, under the logarithm
+_NOT_SEEN = 1e-10
+
 
 def rank(
     q: torch.Tensor, length: int, length_norm: bool, length_reward: float
@@ -42,3 +47,23 @@ def may_end(step_scores: torch.Tensor, eos: int, threshold: float) -> torch.Tens
     others = step_scores.clone()
     others[:, eos] = -torch.inf
     return step_scores[:, eos] > threshold * others.amax(dim=1)
+
+
+def coverage(
+    attended: torch.Tensor, frames: torch.Tensor, options: Coverage
+) -> torch.Tensor:
+    """Return the coverage term of hypotheses.
+
+    Args:
+        attended: (n, T) attention that each frame has got from all labels so far.
+        frames: (n, T) bool, False for padding.
+        options: Which term, and its weight.
+
+    Returns:
+        (n,).
+    """
+    if options.threshold is not None:
+        seen = (attended > options.threshold) & frames
+        return options.weight * seen.sum(dim=1)
+    seen = attended.clamp(_NOT_SEEN, 1.0).log().masked_fill(~frames, 0.0)
+    return options.weight * seen.sum(dim=1)

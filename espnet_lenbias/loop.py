@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from espnet_lenbias import heuristics
 from espnet_lenbias.beam import Beam, Grid, make_spans
 from espnet_lenbias.endings import Verdict
 from espnet_lenbias.nbest import Ended, Hypothesis, Trace, TraceRecorder
@@ -38,6 +39,8 @@ class Step(NamedTuple):
     weighted: torch.Tensor  # (n, V) their weighted sum, in float32 or better
     states: dict[str, Any]
     hs: torch.Tensor | None  # (n, D) hidden states of the decoder, if wanted
+    # (n, T) attention that each frame has got, this position counted, if wanted
+    attended: torch.Tensor | None
 
 
 class Reading(NamedTuple):
@@ -72,9 +75,16 @@ class Decoding:
         device, n_utts = memory.x.device, len(memory)
         self.search = search
         self.bounds = bounds
+        self.frames = memory.lengths
         self.primer_length = primers.size(1)
+        self.rule = search.ending_rule(
+            search.options, search.beam_size, search.eos, n_utts, device
+        )
+        wants_attention = self.rule.coverage is not None
         self.adapters = {
-            name: adapter_for(name, s, search.n_vocab, search.eos, search.return_hs)
+            name: adapter_for(
+                name, s, search.n_vocab, search.eos, search.return_hs, wants_attention
+            )
             for name, s in search.scorers.items()
         }
         self.states = {name: a.start(memory) for name, a in self.adapters.items()}
@@ -85,9 +95,6 @@ class Decoding:
             q=zeros,
             scores={name: zeros for name in search.scorers},
             spans=make_spans(list(range(n_utts)), [1] * n_utts),
-        )
-        self.rule = search.ending_rule(
-            search.options, search.beam_size, search.eos, n_utts, device
         )
         self.ended = Ended()
         self.stuck = (
@@ -119,7 +126,7 @@ class Decoding:
         short = grid.spread([length < self.bounds[b].shortest for b in utts])
         step = self._score(short)
         q = self._extensions(step, grid, short)
-        verdict = self.rule.judge(q, grid, length)
+        verdict = self.rule.judge(q, grid, length, self._coverage(step, grid))
         self.recorder.add(utts, verdict.record)
         reading = _read(verdict)
         if any(reading.broken):
@@ -144,7 +151,7 @@ class Decoding:
         """
         search, beam = self.search, self.beam
         prefixes = Prefixes(beam.yseq, beam.spans, self.primer_length)
-        by_scorer, states, hs = {}, {}, None
+        by_scorer, states, hs, attention = {}, {}, None, None
         weighted = None
         wanted = None
         for name in [*search.full_scorers, *search.part_scorers]:
@@ -161,8 +168,26 @@ class Decoding:
                 scores[:, search.eos] += final
             by_scorer[name], states[name] = scores, result.state
             hs = result.hs if result.hs is not None else hs
+            attention = result.attention if attention is None else attention
             weighted = _add(weighted, scores, search.weights[name])
-        return Step(by_scorer, weighted, states, hs)
+        if attention is not None and beam.attended is not None:
+            attention = beam.attended + attention
+        return Step(by_scorer, weighted, states, hs, attention)
+
+    def _coverage(self, step: Step, grid: Grid) -> torch.Tensor | None:
+        """Return the coverage term of the hypotheses, (n,), if the rule wants one."""
+        if self.rule.coverage is None:
+            return None
+        if step.attended is None:
+            kinds = {name: type(s).__name__ for name, s in self.search.scorers.items()}
+            raise ValueError(
+                "search_conf: coverage needs the attention of a decoder to the frames, "
+                f"and none of the scorers {kinds} tells it: leave coverage out"
+            )
+        lengths = grid.repeat([self.frames[span.utt] for span in self.beam.spans])
+        every = torch.arange(step.attended.size(1), device=lengths.device)
+        frames = every < lengths.unsqueeze(1)
+        return heuristics.coverage(step.attended, frames, self.rule.coverage)
 
     def _pre_beam(
         self, scores: torch.Tensor, short: torch.Tensor | None
@@ -338,5 +363,11 @@ def _selection(
 
 def _extend(beam: Beam, chosen: Selection, q: torch.Tensor, step: Step) -> Beam:
     return beam.extend(
-        chosen.parents, chosen.labels, chosen.spans, q, step.by_scorer, step.hs
+        chosen.parents,
+        chosen.labels,
+        chosen.spans,
+        q,
+        step.by_scorer,
+        step.hs,
+        step.attended,
     )

@@ -4,7 +4,8 @@ These are the keys of ``search_conf`` in a decode config. Values are verified on
 an options object is made, so that a mistake shows before any model is loaded.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from numbers import Real
 
 
@@ -53,6 +54,33 @@ class ExplicitLengthOptions:
 
 
 @dataclass(frozen=True)
+class Coverage:
+    """How much of the audio the attention has seen, as a term of the ranking score."""
+
+    # What the term is multiplied by.
+    weight: float
+    # The term is the number of frames whose summed attention is above this (Chorowski
+    # and Jaitly); None: the sum over frames of log(min(summed attention, 1)) (Wu et al.).
+    threshold: float | None = None
+
+    def __post_init__(self):
+        _require(_is_number(self.weight), "coverage.weight", self.weight, "a number")
+        t = self.threshold
+        ok = t is None or (_is_number(t) and t >= 0)
+        _require(ok, "coverage.threshold", t, "a number of 0 or more")
+
+
+def _coverage(value: object) -> Coverage:
+    """Return what the `coverage` of a config says."""
+    if isinstance(value, Coverage):
+        return value
+    keys = [field.name for field in fields(Coverage)]
+    ok = isinstance(value, Mapping) and "weight" in value and set(value) <= set(keys)
+    _require(ok, "coverage", value, "a mapping {weight: ..., threshold: ...}")
+    return Coverage(**value)
+
+
+@dataclass(frozen=True)
 class SimpleOptions:
     """Options of simple beam search: the heuristics that the paper compares with."""
 
@@ -69,6 +97,8 @@ class SimpleOptions:
     # "joint": ended and running hypotheses compete for the same K places. "separate":
     # each kind has K places of its own, and only the length limit stops the search.
     keep_ended: str = "joint"
+    # A coverage term, {weight: ..., threshold: ...}; None: none.
+    coverage: Coverage | None = None
 
     def __post_init__(self):
         _verify_nbest(self.nbest)
@@ -93,3 +123,5 @@ class SimpleOptions:
             self.keep_ended,
             "'joint' or 'separate'",
         )
+        if self.coverage is not None:
+            object.__setattr__(self, "coverage", _coverage(self.coverage))

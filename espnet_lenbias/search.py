@@ -317,6 +317,7 @@ class SimpleBeamSearch(LabelSynchronousSearch):
         eos_threshold: float | None = None,
         length_reward: float = 0.0,
         keep_ended: str = "joint",
+        coverage: dict[str, float] | None = None,
     ):
         """Make a search.
 
@@ -329,9 +330,18 @@ class SimpleBeamSearch(LabelSynchronousSearch):
                 above this factor times the best other label's.
             length_reward: Added to the ranking score for each label.
             keep_ended: "joint" or "separate" places for ended and running hypotheses.
+            coverage: {weight: ..., threshold: ...} of the coverage term, see
+                :class:`espnet_lenbias.options.Coverage`.
         """
         super().__init__(
-            SimpleOptions(nbest, length_norm, eos_threshold, length_reward, keep_ended),
+            SimpleOptions(
+                nbest,
+                length_norm,
+                eos_threshold,
+                length_reward,
+                keep_ended,
+                coverage,
+            ),
             beam_size,
             normalize_length,
             scorers=scorers,

@@ -30,7 +30,12 @@ __all__ = ["Adapter", "Memory", "Prefixes", "Scores", "Selection", "adapter_for"
 
 
 def adapter_for(
-    name: str, scorer: ScorerInterface, n_vocab: int, eos: int, return_hs: bool = False
+    name: str,
+    scorer: ScorerInterface,
+    n_vocab: int,
+    eos: int,
+    return_hs: bool = False,
+    tell_attention: bool = False,
 ) -> Adapter:
     """Return the adapter of a scorer: the best that there is for its kind.
 
@@ -41,6 +46,8 @@ def adapter_for(
         n_vocab: V.
         eos: The end label.
         return_hs: Whether the decoder's hidden states are wanted.
+        tell_attention: Whether the decoder's attention to the frames is wanted, which
+            only the adapters of transformer and RNN decoders tell.
     """
     if isinstance(scorer, CTCPrefixScorer):
         return CTCPrefix(scorer)
@@ -49,10 +56,10 @@ def adapter_for(
     if isinstance(scorer, PartialScorerInterface):
         return SinglePartialFallback(scorer, n_vocab, eos)
     if is_cached_transformer(scorer):
-        return CachedTransformer(scorer, return_hs)
+        return CachedTransformer(scorer, return_hs, tell_attention)
     # ESPnet's RNN decoder has no hidden states to give, and the fallback says so
     if is_batched_rnn(scorer) and not return_hs:
-        return BatchedRNN(scorer)
+        return BatchedRNN(scorer, tell_attention)
     if is_rnn_lm(scorer):
         return BatchedRNNLM(scorer)
     if is_transformer_lm(scorer):

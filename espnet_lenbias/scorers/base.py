@@ -83,6 +83,9 @@ class Scores(NamedTuple):
     scores: torch.Tensor  # (n, V) log-probs; -inf is legal, and stands for "not asked"
     state: Any  # for `select` and `final`
     hs: torch.Tensor | None = None  # (n, D) decoder states, if they were asked for
+    # (n, T) how much of its attention each hypothesis gives to each frame at this
+    # position, 0 on padding; None from a scorer that does not tell
+    attention: torch.Tensor | None = None
 
 
 class Adapter(Protocol):
@@ -108,3 +111,14 @@ class Adapter(Protocol):
 
     def final(self, state: Any) -> torch.Tensor | None:
         """Return what is added when a hypothesis ends here: (n,), or None for nothing."""
+
+
+def attention_of_all(parts: list[torch.Tensor], memory_frames: int) -> torch.Tensor:
+    """Put the attention of the utterances together: (n_b, T_b) each to (n, T).
+
+    Args:
+        parts: For each utterance, in the order of the hypotheses.
+        memory_frames: T.
+    """
+    pad = torch.nn.functional.pad
+    return torch.cat([pad(part, (0, memory_frames - part.size(1))) for part in parts])

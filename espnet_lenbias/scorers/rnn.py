@@ -9,14 +9,14 @@ The attention is ESPnet's own, whatever its type. It keeps the frames and what i
 computes of them on itself, where a second utterance or a second search would find them;
 so each utterance has a copy of it (of the module, not of its weights), which belongs to
 the state. Two things are done around it: its arrays of (n, T, D) are made for a few
-hypotheses at a time, and where it tells its weights, the frames are summed by them here,
-in one matrix product instead of one more such array.
+hypotheses at a time, and where it has one head, the frames are summed by its weights
+here, in one matrix product instead of one more such array.
 
 H is the size of a layer; the other symbols are those of :mod:`.base`.
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -37,20 +37,22 @@ from espnet_lenbias.espnet_compat import (
     NoAtt,
     RNNDecoder,
 )
-from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
+from espnet_lenbias.scorers.base import (
+    Memory,
+    Prefixes,
+    Scores,
+    Selection,
+    attention_of_all,
+)
 
 # elements of the largest array (hypotheses, T, D) that an attention makes: what stays in
 # a core's cache, or what keeps a GPU busy
 _ELEMENTS = {"cpu": 2**19, "cuda": 2**26}
 
 _COVERAGE = (AttCov, AttCovLoc)
+_ONE_HEAD = (*_COVERAGE, AttAdd, AttDot, AttLoc, AttLoc2D, AttLocRec)
 _ATTENTIONS = (
-    *_COVERAGE,
-    AttAdd,
-    AttDot,
-    AttLoc,
-    AttLoc2D,
-    AttLocRec,
+    *_ONE_HEAD,
     AttMultiHeadAdd,
     AttMultiHeadDot,
     AttMultiHeadLoc,
@@ -94,8 +96,9 @@ def supports(decoder: object) -> bool:
 class BatchedRNN:
     """Adapter of ESPnet's `RNNDecoder`, LSTM or GRU."""
 
-    def __init__(self, decoder: RNNDecoder):
+    def __init__(self, decoder: RNNDecoder, tell_attention: bool = False):
         self.decoder = decoder
+        self._tell_attention = tell_attention
 
     def start(self, memory: Memory) -> State:
         """Show each utterance to its copy of the attention; layers start from zero."""
@@ -114,8 +117,8 @@ class BatchedRNN:
         attention.reset()
         frames = frames.unsqueeze(0)
         # it keeps what it computes of the frames in its first call
-        _, tree = attention(frames, [frames.size(1)], None, None)
-        if _weights(attention, tree) is not None:
+        attention(frames, [frames.size(1)], None, None)
+        if isinstance(attention, _ONE_HEAD):
             # it sums frames without width, which costs nothing
             attention.enc_h = frames[..., :0]
         return Source(attention, frames)
@@ -131,13 +134,18 @@ class BatchedRNN:
         sources, z, c, past, seen = state
         for position in range(seen, length):
             x = decoder.embed(prefixes.yseq[:, position])
-            context, past = _attend(sources, z[0], past, prefixes.spans)
+            context, past, weights = _attend(sources, z[0], past, prefixes.spans)
             x = torch.cat([x, context], dim=1)
             # it fills the lists that it gets, and puts no cells in for a GRU
             z, c = decoder.rnn_forward(x, [None] * len(z), [None] * len(z), z, c)
         top = torch.cat([z[-1], context], dim=1) if decoder.context_residual else z[-1]
         scores = torch.log_softmax(decoder.output(top), dim=1)
-        return Scores(scores, State(sources, z, c, past, length))
+        attention = None
+        if self._tell_attention:
+            longest = max(source.frames.size(1) for source in sources)
+            attention = attention_of_all(weights, longest)
+        state = State(sources, z, c, past, length)
+        return Scores(scores, state, attention=attention)
 
     def select(self, state: State, selection: Selection) -> State:
         """Return the state of the chosen extensions."""
@@ -163,7 +171,7 @@ def _attend(
     z: torch.Tensor,
     past: dict[int, tuple[int, Any]],
     spans: list[Span],
-) -> tuple[torch.Tensor, dict[int, tuple[int, Any]]]:
+) -> tuple[torch.Tensor, dict[int, tuple[int, Any]], list[torch.Tensor]]:
     """Attend to the frames of each utterance.
 
     Args:
@@ -173,30 +181,40 @@ def _attend(
         spans: The rows of each utterance among the n.
 
     Returns:
-        (n, D) what was found, and what the attentions keep now.
+        (n, D) what was found, what the attentions keep now, and for each utterance the
+        weights of its frames, (n_b, T_utt).
     """
-    contexts, kept = [], {}
+    contexts, kept, every = [], {}, []
     for span in spans:
         source = sources[span.utt]
         n, n_frames, width = span.stop - span.start, *source.frames.shape[1:]
         _, tree = past.get(span.utt, (0, None))
         rows = max(1, _ELEMENTS.get(z.device.type, 2**26) // (n_frames * width))
-        found, trees = [], []
+        parts = []
         for start in range(0, n, rows):
             part = slice(start, start + rows)
             mine = _map(lambda values, part=part: values[part], tree)
-            context, mine = _attend_some(source, z[span.rows][part], mine)
-            found.append(context)
-            trees.append(mine)
-        contexts += found
-        kept[span.utt] = (span.start, _cat(trees))
-    return torch.cat(contexts), kept
+            parts.append(_attend_some(source, z[span.rows][part], mine))
+        context, tree, weights = _cat(parts)
+        contexts.append(context)
+        every.append(weights)
+        kept[span.utt] = (span.start, tree)
+    return torch.cat(contexts), kept, every
 
 
 def _attend_some(
     source: Source, z: torch.Tensor, tree: Any
-) -> tuple[torch.Tensor, Any]:
-    """Attend for some hypotheses of one utterance: (n, H) to (n, D) and the new tree."""
+) -> tuple[torch.Tensor, Any, torch.Tensor]:
+    """Attend for some hypotheses of one utterance.
+
+    Args:
+        source: The utterance.
+        z: (n, H) output of the lowest layer.
+        tree: What the attention has kept of these hypotheses.
+
+    Returns:
+        (n, D) what was found, what the attention keeps now, (n, T) weights.
+    """
     attention, frames = source
     n, n_frames = len(z), frames.size(1)
     if isinstance(attention, _COVERAGE) and tree is not None:
@@ -205,40 +223,39 @@ def _attend_some(
     # them when it saw them first is a batch of one, which all hypotheses share
     context, tree = attention(frames.expand(n, -1, -1), [n_frames] * n, z, tree)
     weights = _weights(attention, tree)
-    if weights is not None:
+    if isinstance(attention, _ONE_HEAD):
         context = weights @ frames[0]
     if isinstance(attention, _COVERAGE):
         # a list of the weights at all positions, of which only the sum is used, and to
         # which the next call would add in place
         tree = sum(tree)
-    return context.expand(n, -1), tree  # without attention it is of one row
+    # without attention both are of one row
+    return context.expand(n, -1), tree, weights.expand(n, -1)
 
 
-def _weights(attention: torch.nn.Module, tree: Any) -> torch.Tensor | None:
-    """Return the weights (n, T) at the newest position, None if they are not told.
+def _weights(attention: torch.nn.Module, tree: Any) -> torch.Tensor:
+    """Return the weights (n, T) at the newest position, of several heads their mean.
 
     Args:
-        attention: One with a single head tells them.
+        attention: One of ESPnet's.
         tree: What it has returned beside the context.
     """
-    if isinstance(attention, (AttDot, AttAdd, AttLoc)):
-        return tree
     if isinstance(attention, AttLocRec):
         return tree[0]
-    if isinstance(attention, _COVERAGE):
-        return tree[-1]
     if isinstance(attention, AttLoc2D):
         return tree[:, -1]
-    return None
+    if isinstance(attention, _COVERAGE):
+        return tree[-1]
+    return torch.stack(tree).mean(dim=0) if isinstance(tree, list) else tree
 
 
-def _cat(trees: list[Any]) -> Any:
+def _cat(trees: Sequence[Any]) -> Any:
     """Put trees of the same form one after the other: (n_i, ...) to (n, ...)."""
     first = trees[0]
     if len(trees) == 1 or first is None:
         return first
     if isinstance(first, (list, tuple)):
-        return type(first)(_cat(list(branches)) for branches in zip(*trees))
+        return type(first)(_cat(branches) for branches in zip(*trees))
     return torch.cat(trees)
 
 

@@ -33,7 +33,13 @@ from espnet_lenbias.scorers.attention import (
     project,
     queries,
 )
-from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
+from espnet_lenbias.scorers.base import (
+    Memory,
+    Prefixes,
+    Scores,
+    Selection,
+    attention_of_all,
+)
 
 
 class State(NamedTuple):
@@ -68,9 +74,15 @@ def supports(decoder: object) -> bool:
 class CachedTransformer:
     """Adapter of ESPnet's `TransformerDecoder`."""
 
-    def __init__(self, decoder: TransformerDecoder, return_hs: bool = False):
+    def __init__(
+        self,
+        decoder: TransformerDecoder,
+        return_hs: bool = False,
+        tell_attention: bool = False,
+    ):
         self.decoder = decoder
         self._return_hs = return_hs
+        self._tell_attention = tell_attention
 
     def start(self, memory: Memory) -> State:
         """Compute keys and values of the encoder output, once for all positions."""
@@ -93,14 +105,22 @@ class CachedTransformer:
             labels = labels.with_room()
             embedding, encoding = self.decoder.embed
             x = encoded(encoding, embedding(prefixes.yseq[:, position]), position)
+            attention = []
             for i, layer in enumerate(self.decoder.decoders):
-                x = _layer(layer, x, labels, i, state.memory[i], prefixes.spans)
+                memory = state.memory[i]
+                x, weights = _layer(layer, x, labels, i, memory, prefixes.spans)
+                if self._tell_attention:
+                    attention.append(_mean_over_heads(weights, memory))
             labels = labels.filled()
         if self.decoder.normalize_before:
             x = self.decoder.after_norm(x)
         scores = torch.log_softmax(self.decoder.output_layer(x), dim=-1)
-        state = State(state.memory, labels)
-        return Scores(scores, state, x if self._return_hs else None)
+        return Scores(
+            scores,
+            State(state.memory, labels),
+            x if self._return_hs else None,
+            sum(attention) / len(attention) if self._tell_attention else None,
+        )
 
     def select(self, state: State, selection: Selection) -> State:
         """Return the state of the chosen extensions."""
@@ -118,7 +138,7 @@ def _layer(
     number: int,
     memory: list[KeysValues],
     spans: list[Span],
-) -> torch.Tensor:
+) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """Run one decoder layer for the newest position of each hypothesis.
 
     Args:
@@ -130,7 +150,8 @@ def _layer(
         spans: The rows of each utterance among the n.
 
     Returns:
-        (n, D) output.
+        (n, D) output, and the weights of the attention to the encoder output: (h, n_b,
+        T_utt) for each utterance.
     """
     y = layer.norm1(x) if layer.normalize_before else x
     context = attend_labels(layer.self_attn, y, labels, number)
@@ -139,14 +160,14 @@ def _layer(
         x = layer.norm1(x)
 
     y = layer.norm2(x) if layer.normalize_before else x
-    context = _attend_memory(layer.src_attn, y, memory, spans)
+    context, weights = _attend_memory(layer.src_attn, y, memory, spans)
     x = _add(layer, x, y, context, "concat_linear2")
     if not layer.normalize_before:
         x = layer.norm2(x)
 
     y = layer.norm3(x) if layer.normalize_before else x
     x = x + layer.feed_forward(y)
-    return x if layer.normalize_before else layer.norm3(x)
+    return x if layer.normalize_before else layer.norm3(x), weights
 
 
 def _add(
@@ -167,19 +188,36 @@ def _attend_memory(
     x: torch.Tensor,
     memory: list[KeysValues],
     spans: list[Span],
-) -> torch.Tensor:
+) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """Attend to the encoder output, which the hypotheses of an utterance share.
 
-    (n, D) to (n, D). One product for each utterance over its own frames: nothing is
-    expanded, and there is no padding to mask.
+    One product for each utterance over its own frames: nothing is expanded, and there is
+    no padding to mask.
+
+    Args:
+        attention: The layer's.
+        x: (n, D) its input.
+        memory: Keys and values of the encoder output, for each utterance.
+        spans: The rows of each utterance among the n.
+
+    Returns:
+        (n, D) what was found, and for each utterance the weights, (h, n_b, T_utt).
     """
     query = queries(attention, x) / math.sqrt(attention.d_k)
-    contexts = []
+    contexts, every = [], []
     for span in spans:
         keys, values = memory[span.utt]  # (T, h, d)
-        weights = query[span.rows].transpose(0, 1) @ keys.permute(
-            1, 2, 0
-        )  # (h, n_b, T)
-        context = weights.softmax(dim=-1) @ values.transpose(0, 1)  # (h, n_b, d)
+        weights = query[span.rows].transpose(0, 1) @ keys.permute(1, 2, 0)
+        weights = weights.softmax(dim=-1)
+        context = weights @ values.transpose(0, 1)  # (h, n_b, d)
         contexts.append(context.transpose(0, 1).flatten(1))
-    return attention.linear_out(torch.cat(contexts))
+        every.append(weights)
+    return attention.linear_out(torch.cat(contexts)), every
+
+
+def _mean_over_heads(
+    weights: list[torch.Tensor], memory: list[KeysValues]
+) -> torch.Tensor:
+    """Put the weights of all utterances together: (h, n_b, T_utt) each to (n, T)."""
+    longest = max(len(keys) for keys, _ in memory)
+    return attention_of_all([w.mean(dim=0) for w in weights], longest)
