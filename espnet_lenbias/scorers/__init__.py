@@ -4,10 +4,12 @@ from espnet_lenbias.espnet_compat import (
     BatchPartialScorerInterface,
     BatchScorerInterface,
     CTCPrefixScorer,
+    LengthBonus,
     PartialScorerInterface,
     ScorerInterface,
 )
 from espnet_lenbias.scorers.base import Adapter, Memory, Prefixes, Scores, Selection
+from espnet_lenbias.scorers.bonus import Bonus
 from espnet_lenbias.scorers.ctc import CTCPrefix
 from espnet_lenbias.scorers.fallback import (
     BatchFallback,
@@ -60,6 +62,8 @@ def adapter_for(
     # ESPnet's RNN decoder has no hidden states to give, and the fallback says so
     if is_batched_rnn(scorer) and not return_hs:
         return BatchedRNN(scorer, tell_attention)
+    if type(scorer) is LengthBonus:
+        return Bonus(scorer)
     if is_rnn_lm(scorer):
         return BatchedRNNLM(scorer)
     if is_transformer_lm(scorer):

@@ -16,6 +16,7 @@ from espnet_lenbias.espnet_compat import (
     ScaledPositionalEncoding,
 )
 from espnet_lenbias.scorers import Memory, Prefixes, Selection, adapter_for
+from espnet_lenbias.scorers.bonus import Bonus
 from espnet_lenbias.scorers.ctc import CTCPrefix
 from espnet_lenbias.scorers.fallback import BatchFallback, SingleFallback
 from espnet_lenbias.scorers.transformer import CachedTransformer
@@ -211,3 +212,11 @@ def test_ctc_does_not_overflow_in_half_precision():
     ):
         assert not result.scores.isnan().any()
         assert (result.scores > -1e5).any(dim=1).all()
+
+
+def test_length_bonus_is_one_for_every_label():
+    adapter = adapter_for("length_bonus", LengthBonus(V), V, EOS)
+    assert isinstance(adapter, Bonus)
+    for prefixes, result in walk(adapter, make_memory()):
+        assert torch.equal(result.scores, torch.ones(len(prefixes.yseq), V))
+        assert adapter.final(result.state) is None
