@@ -141,7 +141,7 @@ def load_model(model: str) -> Any:
             "with run.sh"
         )
     return espnet_lenbias.Speech2Text.from_pretrained(
-        model, search="espnet", ctc_weight=0.0
+        model, search="espnet", ctc_weight=0.0, lm_weight=0.0
     )
 
 

@@ -4,13 +4,15 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 stage=1
-stop_stage=10
+stop_stage=12
 jobs=2              # processes of corpus synthesis; sets decoded side by side
 corpus=corpus
 exp=exp/asr_transformer
 words_exp=exp/asr_words
 sentences_exp=exp/asr_sentences
 anneal_exp=exp/asr_anneal
+rnn_exp=exp/asr_rnn
+lm_exp=exp/lm
 stats=exp/asr_stats
 bpe=data/token_list
 units=300
@@ -18,8 +20,11 @@ words_config=conf/train_words.yaml
 train_config=conf/train_asr.yaml
 anneal_config=conf/train_anneal.yaml
 last_config=conf/train_last.yaml
+rnn_config=conf/train_rnn.yaml
+lm_config=conf/train_lm.yaml
 inference_model=valid.acc.ave.pth
 pretrained=pretrained/asr_transformer.zip
+pretrained_rnn=pretrained/asr_rnn.zip
 compared=exp/compare
 slice=slice
 slice_sets="dev-other=60 test-other=60 dev-clean=10"
@@ -28,7 +33,7 @@ test_sets="dev-clean dev-other test-clean test-other"
 while [ $# -gt 0 ]; do
     name=${1#--}
     case "$name" in
-        stage|stop_stage|jobs|corpus|exp|words_exp|sentences_exp|anneal_exp|stats|bpe|units|words_config|train_config|anneal_config|last_config|inference_model|pretrained|compared|slice|slice_sets|test_sets)
+        stage|stop_stage|jobs|corpus|exp|words_exp|sentences_exp|anneal_exp|rnn_exp|lm_exp|stats|bpe|units|words_config|train_config|anneal_config|last_config|rnn_config|lm_config|inference_model|pretrained|pretrained_rnn|compared|slice|slice_sets|test_sets)
             [ $# -gt 1 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
             printf -v "$name" '%s' "$2"; shift 2 ;;
         *) echo "run.sh: unknown option $1; see the variables at its top" >&2; exit 2 ;;
@@ -88,13 +93,15 @@ if runs 5; then
         --train_shape_file "$stats/train-words.keys" --valid_shape_file "$stats/dev-short.keys" >> "$words_exp/train.log" 2>&1
 fi
 
-train_sentences() {  # train_sentences <config> <model to start from> <output folder>
-    mkdir -p "$3"
-    asr_train "$1" train-clean --output_dir "$3" --resume true --normalize global_mvn \
-        --normalize_conf stats_file="$stats/train/feats_stats.npz" --init_param "$2" \
+train_sentences() {  # train_sentences <config> <model to start from> <output folder> <options>
+    local config=$1 start=$2 out=$3
+    shift 3
+    mkdir -p "$out"
+    asr_train "$config" train-clean --output_dir "$out" --resume true --normalize global_mvn \
+        --normalize_conf stats_file="$stats/train/feats_stats.npz" --init_param "$start" \
         --train_shape_file "$stats/train/speech_shape" --train_shape_file "$stats/train/text_shape.bpe" \
         --valid_shape_file "$stats/valid/speech_shape" --valid_shape_file "$stats/valid/text_shape.bpe" \
-        >> "$3/train.log" 2>&1
+        "$@" >> "$out/train.log" 2>&1
 }
 
 if runs 6; then
@@ -103,22 +110,59 @@ if runs 6; then
 fi
 
 if runs 7; then
-    say "7: the learning rate down, up and down again, logs in $anneal_exp and $exp"
+    say "7: the learning rate down, up and down twice again, logs in $anneal_exp, ${anneal_exp}2 and $exp"
     train_sentences "$anneal_config" "$sentences_exp/valid.acc.best.pth" "$anneal_exp"
-    train_sentences "$last_config" "$anneal_exp/valid.acc.ave.pth" "$exp"
+    train_sentences "$last_config" "$anneal_exp/valid.acc.ave.pth" "${anneal_exp}2"
+    train_sentences "$last_config" "${anneal_exp}2/valid.acc.ave.pth" "$exp" --max_epoch 10 \
+        --scheduler_conf max_lr=0.001 --scheduler_conf min_lr=0.00002 --scheduler_conf warmup_steps=100 \
+        --scheduler_conf warm_from_zero=true --scheduler_conf total_steps=4550
 fi
 
 if runs 8; then
-    say "8: pack the model"
-    mkdir -p "$(dirname "$pretrained")"
-    "$PYTHON" -m local.halve "$exp/$inference_model" "$exp/packed.pth"
-    "$PYTHON" -m espnet2.bin.pack asr --asr_train_config "$exp/config.yaml" --asr_model_file "$exp/packed.pth" \
-        --option "$bpe/bpe.model" --option "$stats/train/feats_stats.npz" --outpath "$pretrained"
-    ls -l "$pretrained"
+    say "8: a recurrent decoder on the same encoder, log in $rnn_exp/train.log"
+    train_sentences "$rnn_config" "$exp/$inference_model:encoder:encoder" "$rnn_exp"
 fi
 
+lm_train() {  # lm_train <options of espnet2.bin.lm_train>
+    "$PYTHON" -m espnet2.bin.lm_train --config "$lm_config" --ngpu 0 --use_preprocessor true \
+        --token_type bpe --bpemodel "$bpe/bpe.model" --token_list "$bpe/tokens.txt" \
+        --train_data_path_and_name_and_type data/lm-train/text,text,text \
+        --valid_data_path_and_name_and_type data/dev/text,text,text "$@"
+}
+
 if runs 9; then
-    say "9: bundled slice of audio"
+    say "9: a language model, log in $lm_exp/train.log"
+    mkdir -p "$lm_exp/stats"
+    "$PYTHON" -m local.lm_text data data/lm-train/text --sets $test_sets
+    for s in lm-train dev; do cut -d' ' -f1 data/$s/text > "$lm_exp/stats/$s.keys"; done
+    lm_train --collect_stats true --output_dir "$lm_exp/stats" --batch_type unsorted --batch_size 64 \
+        --train_shape_file "$lm_exp/stats/lm-train.keys" --valid_shape_file "$lm_exp/stats/dev.keys" > "$lm_exp/stats/log" 2>&1
+    for s in train valid; do
+        awk -v n="$(wc -l < "$bpe/tokens.txt")" '{ print $0 "," n }' "$lm_exp/stats/$s/text_shape" > "$lm_exp/stats/$s/text_shape.bpe"
+    done
+    lm_train --output_dir "$lm_exp" --resume true --fold_length 150 \
+        --train_shape_file "$lm_exp/stats/train/text_shape.bpe" --valid_shape_file "$lm_exp/stats/valid/text_shape.bpe" \
+        >> "$lm_exp/train.log" 2>&1
+fi
+
+pack() {  # pack <folder of the acoustic model> <zip>: with the language model
+    mkdir -p "$(dirname "$2")"
+    "$PYTHON" -m local.halve "$1/$inference_model" "$1/packed.pth"
+    "$PYTHON" -m local.halve "$lm_exp/valid.loss.best.pth" "$lm_exp/packed.pth"
+    "$PYTHON" -m espnet2.bin.pack asr --asr_train_config "$1/config.yaml" --asr_model_file "$1/packed.pth" \
+        --lm_train_config "$lm_exp/config.yaml" --lm_file "$lm_exp/packed.pth" \
+        --option "$bpe/bpe.model" --option "$stats/train/feats_stats.npz" --outpath "$2"
+    ls -l "$2"
+}
+
+if runs 10; then
+    say "10: pack the models"
+    pack "$exp" "$pretrained"
+    pack "$rnn_exp" "$pretrained_rnn"
+fi
+
+if runs 11; then
+    say "11: bundled slice of audio"
     "$PYTHON" -m local.make_slice "$corpus/LibriSpeech" "$slice/LibriSpeech" $slice_sets
 fi
 
@@ -128,8 +172,8 @@ compare_set() {  # every search on one set; tables and plots in $compared/<set>
         --output_dir "$compared/$1" > "$compared/$1/log" 2>&1
 }
 
-if runs 10; then
-    say "10: compare searches, in pure attention, logs in $compared/<set>/log"
+if runs 12; then
+    say "12: compare searches, in pure attention, logs in $compared/<set>/log"
     export -f compare_set
     export PYTHON pretrained corpus compared
     printf '%s\n' $test_sets | xargs -P "$jobs" -I{} bash -c 'compare_set {} || { echo "comparing {} failed, see its log" >&2; exit 255; }'
