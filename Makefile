@@ -2,6 +2,7 @@
 # make install   the package and all it needs, in there (several GB with torch)
 # make demo      decode a few utterances with a small model
 # make test      the tests
+# make bench     time and memory of the searches against ESPnet's own
 
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
@@ -15,7 +16,7 @@ CANDIDATES = python3 python3.13 python3.12 python3.14 \
 	$(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.1[2-9]*/bin/python3)
 IS_NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 12))
 
-.PHONY: venv install demo test
+.PHONY: venv install demo test bench
 
 venv: $(PYTHON)
 
@@ -43,3 +44,6 @@ demo: install
 
 test: install
 	$(PYTHON) -m pytest
+
+bench: install
+	$(PYTHON) recipes/speed/bench.py

@@ -1,0 +1,163 @@
+"""Measure the searches of this package against ESPnet's own.
+
+A step at each beam size on two decoders with random weights, calls with several
+utterances, and bundled audio with a bundled model: time, its ratio to that of the
+decoder's matrix products alone, and memory. Writes tables and a plot to a folder.
+"""
+
+import argparse
+import logging
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from beams import BATCHES, Bench, Settings
+from corpus import bundled, corpus_lines
+from decoders import LSTMSize, TransformerSize
+from figure import step_figure
+from tqdm import tqdm
+
+from espnet_lenbias.report.tables import markdown_table, write_csv
+
+HERE = Path(__file__).resolve().parent
+
+SIZES = {"transformer": TransformerSize(), "lstm": LSTMSize()}
+CORPUS = "mini_librispeech"
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    models = [*SIZES, CORPUS]
+    add(
+        "--models",
+        nargs="+",
+        choices=models,
+        default=models,
+        help="decoders with random weights, and the bundled model",
+    )
+    add(
+        "--beams",
+        nargs="+",
+        type=int,
+        default=[1, 8, 64, 256, 1024, 5000],
+        help="for the decoders with random weights",
+    )
+    add(
+        "--steps",
+        type=int,
+        default=25,
+        help="positions of a search with random weights; large beams take fewer",
+    )
+    add("--repeats", type=int, default=5, help="timed rounds, whose median counts")
+    add("--device", choices=["cpu", "cuda"], default="cpu", help="where to decode")
+    add(
+        "--dtype",
+        choices=["float32", "float16", "bfloat16"],
+        default="float32",
+        help="of the decoders with random weights",
+    )
+    add(
+        "--espnet_seconds",
+        type=float,
+        default=30.0,
+        help="what ESPnet's search may take for a measurement; where a single run is "
+        "expected to take longer, its time is extrapolated",
+    )
+    add("--threads", type=int, default=torch.get_num_threads(), help="of the CPU")
+    add("--output_dir", type=Path, default=HERE / "exp", help="made if need be")
+    return parser
+
+
+def main(cmd: Sequence[str] | None = None) -> None:
+    """Run the measurements; see the module's docstring."""
+    parser = get_parser()
+    args = parser.parse_args(cmd)
+    check(parser, args)
+    # That an output reached the length limit is a warning, and here the aim.
+    logging.basicConfig(level=logging.ERROR)
+    torch.set_num_threads(args.threads)
+    machine = describe(args.device, args.dtype)
+    print(machine, flush=True)
+
+    args.output_dir.mkdir(parents=True, exist_ok=True)
+    tables = random_tables(args, machine)
+    if CORPUS in args.models:
+        tables["corpus"] = corpus_lines(bundled(), torch.device(args.device))
+    text = ""
+    for name, lines in tables.items():
+        write_csv(args.output_dir / f"{name}.csv", lines)
+        # of what did not run nothing is known; the columns keep their width
+        text += f"\n{markdown_table(lines).replace(' nan |', '   - |')}"
+    (args.output_dir / "speed.md").write_text(f"{machine}\n{text}", "utf-8")
+    print(text)
+    print(f"tables and plot are in {args.output_dir}")
+
+
+def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """Verify the options together; exit with a message if they do not fit."""
+    vocab = min(size.vocab for size in SIZES.values())
+    if not all(1 <= beam <= vocab for beam in args.beams):
+        parser.error(
+            f"--beams must be from 1 to {vocab}: ESPnet's search fails where the beam "
+            "is larger than the vocabulary"
+        )
+    if args.steps < 2:
+        parser.error("--steps must be 2 or more: ours takes one to end what runs on")
+    if args.repeats < 1:
+        parser.error("--repeats must be 1 or more")
+    if args.device == "cuda" and not torch.cuda.is_available():
+        parser.error("--device cuda: torch finds no GPU")
+
+
+def describe(device: str, dtype: str) -> str:
+    """Return on what the times are taken."""
+    name = torch.cuda.get_device_name() if device == "cuda" else cpu_name()
+    threads = torch.get_num_threads()
+    return f"{name}, CPU threads: {threads}, {dtype}, torch {torch.__version__}"
+
+
+def cpu_name() -> str:
+    """Return the model of the CPU."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "model name":
+            return value.strip()
+    return platform.machine()
+
+
+def random_tables(args: argparse.Namespace, machine: str) -> dict[str, list[Any]]:
+    """Measure the decoders with random weights and plot a step of theirs.
+
+    Returns:
+        Name -> table; none for no decoder.
+    """
+    settings = Settings(
+        steps=args.steps,
+        repeats=args.repeats,
+        seconds=args.espnet_seconds,
+        device=torch.device(args.device),
+        dtype=getattr(torch, args.dtype),
+    )
+    beams, batches = [], []
+    for model in [model for model in SIZES if model in args.models]:
+        bench = Bench(model, SIZES[model], settings)
+        sizes = sorted(set(args.beams))
+        for i, beam in enumerate(tqdm(sizes, desc=f"{model}, beams")):
+            beams.append(bench.beam_line(beam, sizes[:i]))
+        for n_utts in tqdm(BATCHES, desc=f"{model}, batches"):
+            batches += bench.batch_lines(n_utts)
+    if not beams:
+        return {}
+    step_figure(beams, machine).savefig(args.output_dir / "step.png")
+    return {"beams": beams, "batches": batches}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Bundled audio decoded with a bundled model, from the audio to the text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from statistics import mean
+
+import soundfile
+import torch
+from measure import now
+from tqdm import tqdm
+
+from espnet_lenbias import Speech2Text
+from espnet_lenbias.report.compare import (
+    Contestant,
+    Result,
+    Row,
+    Utterance,
+    encode,
+    read_set,
+)
+from espnet_lenbias.report.tables import column
+
+_RECIPE = Path(__file__).resolve().parents[1] / "mini_librispeech"
+_PACKED = _RECIPE / "pretrained/asr_transformer.zip"
+_AUDIO = _RECIPE / "slice/LibriSpeech"
+SETS = ("dev-clean", "dev-other", "test-other")
+BEAMS = (8, 64)
+_SEARCHES = ("espnet", "explicit_length")
+
+
+@dataclass(frozen=True)
+class CorpusLine:
+    """A search on all utterances."""
+
+    search: str = column("search")
+    beam_size: int = column("beam")
+    utterances: int = column("utterances")
+    audio: float = column("audio s", ".0f")
+    encoder: float = column("encoder s", ".1f")
+    seconds: float = column("search s", ".1f")
+    together: float = column("together s", ".1f")
+    speedup: float = column("espnet / this", ".1f")  # of both together
+    steps: float = column("steps", ".1f")  # mean
+
+
+def bundled() -> list[Utterance]:
+    """List the bundled utterances."""
+    return [utterance for name in SETS for utterance in read_set(_AUDIO, name)]
+
+
+def corpus_lines(
+    utterances: Sequence[Utterance], device: torch.device, beams: Sequence[int] = BEAMS
+) -> list[CorpusLine]:
+    """Decode in float32, one utterance by all searches before the next has its turn."""
+    model = Speech2Text.from_pretrained(
+        str(_PACKED),
+        search="espnet",
+        ctc_weight=0.0,
+        lm_weight=0.0,
+        device=device.type,
+    )
+    rows = list(product(_SEARCHES, beams))
+    contestants = [Contestant(model, Row(name, name, beam), 1) for name, beam in rows]
+    warm_up, *_ = utterances
+    for contestant in contestants:
+        contestant.decode([warm_up], [encode(model, warm_up.audio)])
+
+    encoder = 0.0
+    searched: list[list[Result]] = [[] for _ in rows]
+    for utterance in tqdm(utterances, desc="mini_librispeech", unit="utt"):
+        start = now(device)
+        x = encode(model, utterance.audio)
+        encoder += now(device) - start
+        for results, contestant in zip(searched, contestants):
+            results += contestant.decode([utterance], [x])
+    audio = sum(soundfile.info(u.audio).duration for u in utterances)
+    return summed(dict(zip(rows, searched, strict=True)), audio, encoder)
+
+
+def summed(
+    results: Mapping[tuple[str, int], Sequence[Result]], audio: float, encoder: float
+) -> list[CorpusLine]:
+    """Return a line for each search and beam size.
+
+    Args:
+        results: (search, beam size) -> those of all utterances.
+        audio: Seconds of it.
+        encoder: Seconds that it took.
+    """
+    searching = {key: sum(r.seconds for r in rs) for key, rs in results.items()}
+    return [
+        CorpusLine(
+            search=search,
+            beam_size=beam,
+            utterances=len(rs),
+            audio=audio,
+            encoder=encoder,
+            seconds=searching[search, beam],
+            together=encoder + searching[search, beam],
+            speedup=(encoder + searching["espnet", beam])
+            / (encoder + searching[search, beam]),
+            steps=mean(r.steps for r in rs),
+        )
+        for (search, beam), rs in results.items()
+    ]
