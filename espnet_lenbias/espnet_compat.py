@@ -51,6 +51,8 @@ _DECODING = {
 
 # Name -> its module, the same in every supported release.
 _ELSEWHERE = {
+    "ExpandedTokenEmbedding": "espnet2.asr.decoder.whisper_decoder",
+    "OpenAIWhisperDecoder": "espnet2.asr.decoder.whisper_decoder",
     "RNNDecoder": "espnet2.asr.decoder.rnn_decoder",
     "TransformerDecoder": "espnet2.asr.decoder.transformer_decoder",
     "SequentialRNNLM": "espnet2.lm.seq_rnn_lm",

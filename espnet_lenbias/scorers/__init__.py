@@ -27,6 +27,8 @@ from espnet_lenbias.scorers.rnn import BatchedRNN
 from espnet_lenbias.scorers.rnn import supports as is_batched_rnn
 from espnet_lenbias.scorers.transformer import CachedTransformer
 from espnet_lenbias.scorers.transformer import supports as is_cached_transformer
+from espnet_lenbias.scorers.whisper import CachedWhisper
+from espnet_lenbias.scorers.whisper import supports as is_cached_whisper
 
 __all__ = ["Adapter", "Memory", "Prefixes", "Scores", "Selection", "adapter_for"]
 
@@ -59,9 +61,12 @@ def adapter_for(
         return SinglePartialFallback(scorer, n_vocab, eos)
     if is_cached_transformer(scorer):
         return CachedTransformer(scorer, return_hs, tell_attention)
-    # ESPnet's RNN decoder has no hidden states to give, and the fallback says so
+    # ESPnet's RNN and Whisper decoders have no hidden states to give, and the fallback
+    # says so
     if is_batched_rnn(scorer) and not return_hs:
         return BatchedRNN(scorer, tell_attention)
+    if is_cached_whisper(scorer) and not return_hs:
+        return CachedWhisper(scorer)
     if type(scorer) is LengthBonus:
         return Bonus(scorer)
     if is_rnn_lm(scorer):

@@ -29,6 +29,7 @@ from espnet_lenbias.scorers.attention import (
     KeysValues,
     LabelCache,
     attend_labels,
+    by_rows,
     encoded,
     project,
     queries,
@@ -114,13 +115,17 @@ class CachedTransformer:
             labels = labels.filled()
         if self.decoder.normalize_before:
             x = self.decoder.after_norm(x)
-        scores = torch.log_softmax(self.decoder.output_layer(x), dim=-1)
+        scores = by_rows(self._log_probs, x)
         return Scores(
             scores,
             State(state.memory, labels),
             x if self._return_hs else None,
             sum(attention) / len(attention) if self._tell_attention else None,
         )
+
+    def _log_probs(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the log-prob of each label, (n, D) to (n, V)."""
+        return self.decoder.output_layer(x).log_softmax(dim=-1)
 
     def select(self, state: State, selection: Selection) -> State:
         """Return the state of the chosen extensions."""
@@ -166,7 +171,7 @@ def _layer(
         x = layer.norm2(x)
 
     y = layer.norm3(x) if layer.normalize_before else x
-    x = x + layer.feed_forward(y)
+    x = x + by_rows(layer.feed_forward, y)
     return x if layer.normalize_before else layer.norm3(x), weights
 
 

@@ -5,7 +5,7 @@ import torch
 
 from espnet_lenbias.espnet_compat import MultiHeadedAttention
 from espnet_lenbias.scorers import Selection
-from espnet_lenbias.scorers.attention import LabelCache, take_rows
+from espnet_lenbias.scorers.attention import LabelCache, by_rows, take_rows
 
 N_HEADS, D = 2, 6
 
@@ -60,3 +60,17 @@ def test_cache_holds_the_past_of_each_hypothesis(seed):
             keys, values = (v[cache.rows, : position + 1] for v in layer)
             assert torch.equal(keys, expected + i)
             assert torch.equal(values, expected - i)
+
+
+@pytest.mark.parametrize("n", [1, 1024, 1025, 1280, 1500])
+def test_rows_taken_some_at_a_time_give_the_same(n):
+    torch.manual_seed(0)
+    layer, x, seen = torch.nn.Linear(3, 5), torch.randn(n, 3), []
+
+    def function(part):
+        seen.append(len(part))
+        return layer(part)
+
+    torch.testing.assert_close(by_rows(function, x), layer(x))
+    assert sum(seen) == n
+    assert max(seen) <= 1024

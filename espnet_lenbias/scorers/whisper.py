@@ -1,0 +1,200 @@
+"""The decoder of OpenAI's Whisper with keys and values cached.
+
+ESPnet runs it over the whole prefix at every position, and computes the keys and values
+of the encoder output anew for every hypothesis. Here they are cached as in
+:mod:`.transformer`: those of the encoder output are shared by the hypotheses of an
+utterance, those of the labels follow the hypotheses.
+
+h is the number of heads, d the size of one, D = h d; the other symbols are those of
+:mod:`.base`.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch.nn.functional import embedding, scaled_dot_product_attention
+
+from espnet_lenbias.beam import Span
+from espnet_lenbias.espnet_compat import ExpandedTokenEmbedding, OpenAIWhisperDecoder
+from espnet_lenbias.scorers.attention import (
+    KeysValues,
+    LabelCache,
+    attend_labels,
+    project,
+    queries,
+)
+from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
+
+
+class Attention(NamedTuple):
+    """The modules of a Whisper attention by the names that ESPnet's have."""
+
+    h: int
+    d_k: int
+    linear_q: torch.nn.Module
+    linear_k: torch.nn.Module
+    linear_v: torch.nn.Module
+    linear_out: torch.nn.Module
+    q_norm: torch.nn.Module = torch.nn.Identity()
+    k_norm: torch.nn.Module = torch.nn.Identity()
+
+    @classmethod
+    def of(cls, attention: torch.nn.Module) -> "Attention":
+        """Name the modules of a `whisper.model.MultiHeadAttention`."""
+        query, h = attention.query, attention.n_head
+        size = query.out_features // h
+        return cls(h, size, query, attention.key, attention.value, attention.out)
+
+
+class State(NamedTuple):
+    """What is cached."""
+
+    embedding: torch.Tensor  # (V, D): ESPnet puts an expanded one together at each use
+    # layer by layer, utterance by utterance: (T_utt, h, d), unpadded
+    memory: list[list[KeysValues]]
+    labels: LabelCache
+
+
+def supports(decoder: object) -> bool:
+    """Tell whether this adapter computes what the decoder computes.
+
+    It does for what ESPnet builds, linear layers with LoRA included; a decoder with other
+    modules anywhere in it is left to the fallback.
+    """
+    if type(decoder) is not OpenAIWhisperDecoder:
+        return False
+    # such a decoder cannot have been built without the package, which is an extra
+    from whisper import model
+
+    known = (
+        model.TextDecoder,
+        model.ResidualAttentionBlock,
+        model.MultiHeadAttention,
+        model.LayerNorm,
+        ExpandedTokenEmbedding,
+        torch.nn.Embedding,
+        torch.nn.ModuleList,
+        torch.nn.Sequential,
+        torch.nn.GELU,
+        torch.nn.Dropout,  # of LoRA
+    )
+    return all(
+        type(module) in known or isinstance(module, torch.nn.Linear)
+        for module in decoder.decoders.modules()
+    )
+
+
+class CachedWhisper:
+    """Adapter of ESPnet's `OpenAIWhisperDecoder`."""
+
+    def __init__(self, decoder: OpenAIWhisperDecoder):
+        self.decoder = decoder.decoders
+        self._self_attn = [Attention.of(b.attn) for b in self.decoder.blocks]
+        self._cross_attn = [Attention.of(b.cross_attn) for b in self.decoder.blocks]
+
+    def start(self, memory: Memory) -> State:
+        """Compute keys and values of the encoder output, once for all positions."""
+        utts = [memory.frames(b) for b in range(len(memory))]
+        return State(
+            self.decoder.token_embedding.weight,
+            [[project(attention, x) for x in utts] for attention in self._cross_attn],
+            LabelCache.empty(self._self_attn, memory.x),
+        )
+
+    def step(
+        self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
+    ) -> Scores:
+        """Score all labels after each prefix.
+
+        The first call covers the whole primer, each later one a single label more.
+
+        Raises:
+            ValueError: The prefixes are longer than the decoder has positions.
+        """
+        self._check_length(prefixes)
+        labels = state.labels
+        for position in range(labels.length, prefixes.yseq.size(1)):
+            labels = labels.with_room()
+            x = embedding(prefixes.yseq[:, position], state.embedding)
+            x = x + self.decoder.positional_embedding[position]
+            x = x.to(labels.layers[0].keys.dtype)  # that of the encoder output
+            for i in range(len(self.decoder.blocks)):
+                x = self._block(i, x, labels, state.memory[i], prefixes.spans)
+            labels = labels.filled()
+        x = self.decoder.ln(x)
+        logits = (x @ state.embedding.to(x.dtype).T).float()
+        scores = logits.log_softmax(dim=-1)
+        return Scores(scores, state._replace(labels=labels))
+
+    def _check_length(self, prefixes: Prefixes) -> None:
+        """Refuse prefixes that are longer than the decoder has positions."""
+        n_positions = len(self.decoder.positional_embedding)
+        if prefixes.yseq.size(1) > n_positions:
+            room = n_positions - prefixes.primer_length
+            raise ValueError(
+                f"the output has outgrown the {n_positions} positions of the Whisper "
+                f"decoder, {prefixes.primer_length} of them the primer's: set "
+                f"maxlenratio to -{room}, which is a limit of {room} labels"
+            )
+
+    def _block(
+        self,
+        number: int,
+        x: torch.Tensor,
+        labels: LabelCache,
+        memory: list[KeysValues],
+        spans: list[Span],
+    ) -> torch.Tensor:
+        """Run one block for the newest position of each hypothesis.
+
+        Args:
+            number: Which block it is.
+            x: (n, D) its input.
+            labels: Keys and values of the earlier positions; this one's are put in.
+            memory: Keys and values of the encoder output, for each utterance.
+            spans: The rows of each utterance among the n.
+
+        Returns:
+            (n, D) output.
+        """
+        block = self.decoder.blocks[number]
+        y = block.attn_ln(x)
+        x = x + attend_labels(self._self_attn[number], y, labels, number)
+        y = block.cross_attn_ln(x)
+        x = x + _attend_memory(self._cross_attn[number], y, memory, spans)
+        return x + block.mlp(block.mlp_ln(x))
+
+    def select(self, state: State, selection: Selection) -> State:
+        """Return the state of the chosen extensions."""
+        return state._replace(labels=state.labels.select(selection))
+
+    def final(self, state: State) -> None:
+        """A decoder adds nothing when a hypothesis ends."""
+        return None
+
+
+def _attend_memory(
+    attention: Attention, x: torch.Tensor, memory: list[KeysValues], spans: list[Span]
+) -> torch.Tensor:
+    """Attend to the encoder output, which the hypotheses of an utterance share.
+
+    The hypotheses stand in the place of the positions of one sequence: nothing is
+    expanded, and there is no padding to mask.
+
+    Args:
+        attention: The block's.
+        x: (n, D) its input.
+        memory: Keys and values of the encoder output, for each utterance.
+        spans: The rows of each utterance among the n.
+
+    Returns:
+        (n, D) what was found.
+    """
+    query = queries(attention, x)
+    contexts = []
+    for span in spans:
+        hyps = (query[span.rows], *memory[span.utt])  # (n_b or T, h, d)
+        one = (values.transpose(0, 1).unsqueeze(0) for values in hyps)
+        context = scaled_dot_product_attention(*one)  # (1, h, n_b, d)
+        contexts.append(context.squeeze(0).transpose(0, 1).flatten(1))
+    return attention.linear_out(torch.cat(contexts))
