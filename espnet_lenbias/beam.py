@@ -20,6 +20,10 @@ from typing import NamedTuple
 import torch
 
 
+# from how many values on a CPU has another way of finding the best of them
+_MANY = 2**20
+
+
 class Span(NamedTuple):
     """Where the hypotheses of one utterance lie on the flat axis n."""
 
@@ -147,9 +151,9 @@ class Grid:
         """
         n, n_labels = values.shape
         if self.n_slots == 1:
-            best = values.reshape(1, -1).topk(min(k, values.numel()), dim=1)
-            parents = torch.div(best.indices, n_labels, rounding_mode="floor")
-            return Candidates(best.values, parents, best.indices % n_labels)
+            best, index = _top(values, min(k, values.numel()))
+            parents = torch.div(index, n_labels, rounding_mode="floor")
+            return Candidates(best[None], parents[None], (index % n_labels)[None])
         width = min(k, n_labels)
         values, labels = values.topk(width, dim=1, sorted=False)
         grid = values.new_full((self.n_slots * self.width, width), -math.inf)
@@ -162,3 +166,23 @@ class Grid:
         parents = first + torch.div(index, width, rounding_mode="floor")
         parents = parents.clamp(max=n - 1)
         return Candidates(values, parents, labels[parents, index % width])
+
+
+def _top(values: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the k best of all (n, V) and their places on the flat axis, best first.
+
+    On a CPU, whose top-k of millions is slow, only those are looked at that are no worse
+    than the k-th best of the two best of each row. NaN counts as the largest.
+    """
+    flat = values.flatten()
+    two = 2 * len(values)
+    if (
+        flat.device.type != "cpu"
+        or flat.numel() < _MANY
+        or not k <= two <= flat.numel()
+    ):
+        return flat.topk(k)
+    at_least = values.topk(2, dim=1, sorted=False).values.flatten().topk(k).values[-1]
+    index = (~(flat < at_least)).nonzero().squeeze(1)
+    best = flat[index].topk(k)
+    return best.values, index[best.indices]
