@@ -29,11 +29,12 @@ compared=exp/compare
 slice=slice
 slice_sets="dev-other=60 test-other=60 dev-clean=10"
 test_sets="dev-clean dev-other test-clean test-other"
+utterances=0        # of each set, when searches are compared; 0: all
 
 while [ $# -gt 0 ]; do
     name=${1#--}
     case "$name" in
-        stage|stop_stage|jobs|corpus|exp|words_exp|sentences_exp|anneal_exp|rnn_exp|lm_exp|stats|bpe|units|words_config|train_config|anneal_config|last_config|rnn_config|lm_config|inference_model|pretrained|pretrained_rnn|compared|slice|slice_sets|test_sets)
+        stage|stop_stage|jobs|corpus|exp|words_exp|sentences_exp|anneal_exp|rnn_exp|lm_exp|stats|bpe|units|words_config|train_config|anneal_config|last_config|rnn_config|lm_config|inference_model|pretrained|pretrained_rnn|compared|slice|slice_sets|test_sets|utterances)
             [ $# -gt 1 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
             printf -v "$name" '%s' "$2"; shift 2 ;;
         *) echo "run.sh: unknown option $1; see the variables at its top" >&2; exit 2 ;;
@@ -168,14 +169,14 @@ fi
 
 compare_set() {  # every search on one set; tables and plots in $compared/<set>
     mkdir -p "$compared/$1"
-    OMP_NUM_THREADS=1 "$PYTHON" demo.py --model "$pretrained" --audio "$corpus/LibriSpeech" --sets "$1" --utterances 0 \
+    OMP_NUM_THREADS=1 "$PYTHON" demo.py --model "$pretrained" --audio "$corpus/LibriSpeech" --sets "$1" --utterances "$utterances" \
         --output_dir "$compared/$1" > "$compared/$1/log" 2>&1
 }
 
 if runs 12; then
     say "12: compare searches, in pure attention, logs in $compared/<set>/log"
     export -f compare_set
-    export PYTHON pretrained corpus compared
+    export PYTHON pretrained corpus compared utterances
     printf '%s\n' $test_sets | xargs -P "$jobs" -I{} bash -c 'compare_set {} || { echo "comparing {} failed, see its log" >&2; exit 255; }'
     for s in $test_sets; do cat "$compared/$s/comparison.md"; done
 fi
