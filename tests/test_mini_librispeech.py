@@ -29,7 +29,7 @@ RECIPE = Path(__file__).parents[1] / "recipes" / "mini_librispeech"
 PACKED = str(RECIPE / "pretrained" / "asr_transformer.zip")
 SLICE = RECIPE / "slice" / "LibriSpeech"
 
-DECODING = {"beam_size": 8, "ctc_weight": 0.0}
+DECODING = {"beam_size": 8, "ctc_weight": 0.0, "lm_weight": 0.0}
 
 
 def utterances(name: str) -> list[Utterance]:
@@ -68,7 +68,8 @@ def wav_scp(few, tmp_path) -> Path:
 def decode_yaml(tmp_path) -> Path:
     """The decode config that an ESPnet user has, and one line more."""
     path = tmp_path / "decode.yaml"
-    path.write_text("beam_size: 8\nctc_weight: 0.0\nsearch: explicit_length\n")
+    lines = [f"{key}: {value}" for key, value in DECODING.items()]
+    path.write_text("\n".join([*lines, "search: explicit_length\n"]))
     return path
 
 
