@@ -9,6 +9,8 @@ the decode config may say `search:` and `search_conf:`. All but the inference to
 is replaced runs as if `python3` alone had been given.
 
     python -m espnet_lenbias searches     lists the searches and their options
+
+and so are the other commands of `espnet-lenbias`: decode, report, explain.
 """
 
 import os
@@ -62,7 +64,7 @@ def main() -> int:
     if not args or args[0] in ("-h", "--help"):
         print(__doc__.strip())
         return 0
-    if args[0] == "searches":
+    if args[0] in cli.COMMANDS:
         return cli.main(args)
     sys.stdout.flush()
     command = [sys.executable, *_outer_options(args), *replaced(args)]

@@ -1,11 +1,25 @@
 """The command ``espnet-lenbias``."""
 
 import argparse
+import importlib
 import json
+import sys
 from collections.abc import Sequence
 
 from espnet_lenbias import __version__
 from espnet_lenbias.registry import available_searches, search_options
+
+# Commands with parsers of their own, e.g. ESPnet's: name -> module, what it does.
+_WITH_PARSERS = {
+    "decode": (
+        "decode_parallel",
+        "decode with several workers, on this machine or on a cluster",
+    ),
+    "report": ("report.command", "compare decodings: word errors, tables, plots"),
+    "explain": ("explain", "show what a search does with one audio file"),
+}
+
+COMMANDS = ("searches", *_WITH_PARSERS)
 
 
 def main(cmd: Sequence[str] | None = None) -> int:
@@ -19,6 +33,12 @@ def main(cmd: Sequence[str] | None = None) -> int:
         "searches", help="list the searches that can be chosen, and their options"
     )
     searches.set_defaults(run=_searches)
+    for name, (_, what) in _WITH_PARSERS.items():
+        commands.add_parser(name, help=what)
+    cmd = sys.argv[1:] if cmd is None else list(cmd)
+    if cmd and cmd[0] in _WITH_PARSERS:
+        module, _ = _WITH_PARSERS[cmd[0]]
+        return importlib.import_module(f"espnet_lenbias.{module}").main(cmd[1:])
     args = parser.parse_args(cmd)
     args.run(args)
     return 0

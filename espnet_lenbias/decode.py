@@ -1,5 +1,7 @@
 """Decoding a data set: batches in, result rows out, no utterance harming another."""
 
+import argparse
+import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -8,9 +10,11 @@ import numpy as np
 import torch
 
 from espnet_lenbias.decode_log import paired_markers
-from espnet_lenbias.results import ResultFolder, empty_value
+from espnet_lenbias.espnet_compat import ASRTask, ESPnetDataset, set_all_random_seed
+from espnet_lenbias.results import Outcome, Row, empty_value
 from espnet_lenbias.search import Hypothesis
-from espnet_lenbias.utterances import Batch, Unreadable, reason
+from espnet_lenbias.speech2text import Speech2Text
+from espnet_lenbias.utterances import Batch, Unreadable, build_dataset, reason
 
 # (key, data) of utterances that could be read.
 Readable = Sequence[tuple[str, dict[str, np.ndarray]]]
@@ -18,41 +22,57 @@ Readable = Sequence[tuple[str, dict[str, np.ndarray]]]
 # ESPnet's result for one utterance: (text, tokens, token ids, hypothesis), best first.
 NBest = Sequence[tuple[str | None, list[str], list[int], Any]]
 
-# File below the output folder -> the utterance's value in it.
-Row = dict[str, str]
-
 Collate = Callable[[Readable], tuple[list[str], dict[str, torch.Tensor]]]
 
 
-def decode(
-    model: Any, batches: Iterable[Batch], collate: Collate, folder: ResultFolder
-) -> dict[str, str]:
-    """Decode batches of utterances into the result folder.
+def load(args: argparse.Namespace) -> tuple[Speech2Text, ESPnetDataset, Collate]:
+    """Return the model, the data set and the padding that a run's options ask for."""
+    model = load_model(args)
+    dataset = build_dataset(
+        args.data_path_and_name_and_type,
+        model.asr_train_args,
+        args.dtype,
+        args.allow_variable_data_keys,
+    )
+    return model, dataset, ASRTask.build_collate_fn(model.asr_train_args, False)
+
+
+def load_model(args: argparse.Namespace) -> Speech2Text:
+    """Return the model with the search that a run's options ask for."""
+    set_all_random_seed(args.seed)
+    taken = inspect.signature(Speech2Text.__base__).parameters
+    options = {key: value for key, value in vars(args).items() if key in taken}
+    model = Speech2Text.from_pretrained(
+        args.model_tag,
+        search=args.search,
+        search_conf=args.search_conf,
+        device="cuda" if args.ngpu >= 1 else "cpu",
+        **options,
+    )
+    refuse_no_frames(model.beam_search)
+    return model
+
+
+def decode(model: Any, batches: Iterable[Batch], collate: Collate) -> Iterator[Outcome]:
+    """Decode batches of utterances.
 
     Args:
         model: ESPnet's or our ``Speech2Text``.
         batches: See :func:`espnet_lenbias.utterances.read_batches`.
         collate: ESPnet's, which pads the data of utterances into a batch.
-        folder: Where results go, each as soon as it is there.
 
-    Returns:
-        Why an utterance has no result, for each that has none.
+    Yields:
+        Every utterance's key with its result row or the reason why it has none, each as
+        soon as it is there.
     """
-    failures: dict[str, str] = {}
     for batch in batches:
         readable = []
         for key, data in batch:
             if isinstance(data, Unreadable):
-                failures[key] = data.reason
+                yield key, data.reason
             else:
                 readable.append((key, data))
-        for key, outcome in _recognise(model, readable, collate):
-            if isinstance(outcome, str):
-                failures[key] = outcome
-            elif key not in folder:
-                folder.add(key, outcome)
-    # An earlier run may have decoded a batch mate, which is here for the padding only.
-    return {key: why for key, why in failures.items() if key not in folder}
+        yield from _recognise(model, readable, collate)
 
 
 def refuse_no_frames(search: torch.nn.Module | None) -> None:
@@ -124,9 +144,7 @@ def _fields(
     return fields
 
 
-def _recognise(
-    model: Any, batch: Readable, collate: Collate
-) -> Iterator[tuple[str, Row | str]]:
+def _recognise(model: Any, batch: Readable, collate: Collate) -> Iterator[Outcome]:
     """Yield the key of each utterance with its row, or with the reason of its failure.
 
     Where a batch fails its utterances are tried one by one.

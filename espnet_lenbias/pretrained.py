@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import json
 import os
 import zipfile
 from collections.abc import Iterator
@@ -37,11 +38,14 @@ def unpack_model(archive: Path) -> dict[str, str]:
     check_archive(archive)
     folder = _cache_folder() / _sha256(archive)[:16]
     folder.mkdir(parents=True, exist_ok=True)
-    complete = folder / ".complete"
+    listing = folder / ".files.json"  # written last
     with _locked(folder / ".lock"):  # jobs that start together unpack once
-        files = espnet_compat.unpack(archive, folder, use_cache=complete.exists())
-        complete.touch()
-    return files
+        files = json.loads(listing.read_text("utf-8")) if listing.exists() else {}
+        if not files or not all(map(os.path.exists, files.values())):
+            # ESPnet's own cache misses: it looks for the files a folder too high.
+            files = espnet_compat.unpack(archive, folder, use_cache=False)
+            listing.write_text(json.dumps(files), "utf-8")
+        return files
 
 
 def check_archive(archive: Path) -> None:

@@ -20,6 +20,12 @@ _EMPTY = {"score": "nan", "original_score": "nan", "steps": "0"}
 # The files that a recogniser writes for each rank.
 _USUAL_FILES = ("token", "token_int", "score", "text")
 
+# File below the output folder -> an utterance's value in it, e.g. 1best_recog/text.
+Row = Mapping[str, str]
+
+# The key of an utterance with its row, or with the reason why it has none.
+Outcome = tuple[str, Row | str]
+
 
 class OtherRunError(ValueError):
     """The output folder holds the results of a run with other options."""
@@ -63,13 +69,23 @@ class ResultFolder:
         batches = [self.keys[i : i + batch_size] for i in starts]
         return [batch for batch in batches if any(key not in self for key in batch)]
 
-    def add(self, key: str, row: Mapping[str, str]) -> None:
-        """Write the result of one utterance.
+    def collect(self, outcomes: Iterable[Outcome]) -> dict[str, str]:
+        """Write the results of utterances, each as soon as it is there.
 
-        Args:
-            key: The utterance.
-            row: File below the output folder -> value, e.g. ``1best_recog/text``.
+        Returns:
+            Why an utterance has no result, for each that has none.
         """
+        failures: dict[str, str] = {}
+        for key, outcome in outcomes:
+            if isinstance(outcome, str):
+                failures[key] = outcome
+            elif key not in self:
+                self.add(key, outcome)
+        # An earlier run may have decoded a batch mate, which is here for the padding.
+        return {key: why for key, why in failures.items() if key not in self}
+
+    def add(self, key: str, row: Row) -> None:
+        """Write the result of one utterance."""
         row = {name: value.replace("\n", " ") for name, value in row.items()}
         self._rows[key] = row
         self._journal.write(_journal_line(key, row))
@@ -126,20 +142,18 @@ def read_keys(path: Path) -> list[str]:
 
 
 def _journal_lines(
-    options: Mapping[str, str], rows: Mapping[str, Mapping[str, str]]
+    options: Mapping[str, str], rows: Mapping[str, Row]
 ) -> Iterable[str]:
     yield json.dumps(dict(options)) + "\n"
     for key, row in rows.items():
         yield _journal_line(key, row)
 
 
-def _journal_line(key: str, row: Mapping[str, str]) -> str:
+def _journal_line(key: str, row: Row) -> str:
     return json.dumps([key, dict(row)]) + "\n"
 
 
-def _read_journal(
-    path: Path, options: Mapping[str, str]
-) -> dict[str, Mapping[str, str]]:
+def _read_journal(path: Path, options: Mapping[str, str]) -> dict[str, Row]:
     """Return the rows of the utterances that an earlier run has finished."""
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     del lines[-1]  # empty, or what was being written when the run was killed

@@ -208,15 +208,19 @@ def test_a_packed_zip_is_unpacked_once(packed_model, tmp_path):
     files = unpack_model(packed_model)
     assert set(files) == {"asr_train_config", "asr_model_file"}
     (weights,) = (tmp_path / "cache").rglob("model.pth")
-    inode = weights.stat().st_ino
+    written = weights.stat().st_mtime_ns
     moved = packed_model.rename(tmp_path / "renamed.zip")  # the content counts
     assert unpack_model(moved) == files
-    assert weights.stat().st_ino == inode
+    assert weights.stat().st_mtime_ns == written
     # a folder that was left half unpacked is not trusted
-    (weights.parent / ".complete").unlink()
+    (listing,) = (tmp_path / "cache").rglob(".files.json")
+    listing.unlink()
     weights.write_bytes(b"half")
-    unpack_model(moved)
+    assert unpack_model(moved) == files
     assert weights.stat().st_size > 4
+    weights.unlink()  # nor one that has lost a file
+    assert unpack_model(moved) == files
+    assert weights.is_file()
 
 
 def test_from_pretrained_without_a_tag_takes_the_files(rnn_model):

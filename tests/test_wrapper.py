@@ -84,3 +84,10 @@ def test_searches_lists_options(capsys):
     ]
     assert "    length_reward: 0.0" in lines
     assert _wrapped("searches").stdout.splitlines() == lines
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_the_packages_own_commands(command):
+    out = _wrapped(command, "--help")
+    assert out.returncode == 0
+    assert f"usage: espnet-lenbias {command} " in out.stdout

@@ -7,10 +7,9 @@ utterances failed; 2 for a mistake in the options.
 """
 
 import argparse
-import inspect
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from espnet_lenbias.decode_options import get_parser, parse, run_options
@@ -19,11 +18,30 @@ from espnet_lenbias.results import OtherRunError, ResultFolder, read_keys
 
 MODULE = "espnet2.bin.asr_inference"
 
+# Decodes batches of utterances into the folder; returns why utterances have no result.
+Decode = Callable[
+    [argparse.Namespace, ResultFolder, Sequence[Sequence[str]]], dict[str, str]
+]
+
 
 def main(cmd: Sequence[str] | None = None) -> int:
     """Run the tool; return its exit status."""
     parser = get_parser(MODULE)
-    args = parse(parser, cmd)
+    return run(parser, parse(parser, cmd))
+
+
+def run(
+    parser: argparse.ArgumentParser,
+    args: argparse.Namespace,
+    decode: Decode | None = None,
+) -> int:
+    """Decode what the options name; return the exit status.
+
+    Args:
+        parser: Reports mistakes.
+        args: The tool's options.
+        decode: How; in this process unless given.
+    """
     if args.word_lm_train_config is not None:
         raise NotImplementedError("Word LM is not implemented")
     if args.ngpu > 1:
@@ -43,7 +61,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     if done:
         logging.info(f"{done} of {len(keys)} utterances are decoded already")
     pending = folder.pending(args.batch_size)
-    failures = _decode(args, folder, pending) if pending else {}
+    failures = (decode or _decode)(args, folder, pending) if pending else {}
     folder.finish(args.nbest)
     return _report(failures, len(keys))
 
@@ -51,41 +69,21 @@ def main(cmd: Sequence[str] | None = None) -> int:
 def _decode(
     args: argparse.Namespace, folder: ResultFolder, batches: Sequence[Sequence[str]]
 ) -> dict[str, str]:
-    """Build the model and decode; return why utterances have no result."""
+    """Decode in this process."""
     # Here, not above: these load torch and ESPnet.
     from tqdm import tqdm
 
-    from espnet_lenbias.decode import decode, refuse_no_frames
-    from espnet_lenbias.espnet_compat import ASRTask, set_all_random_seed
-    from espnet_lenbias.speech2text import Speech2Text
-    from espnet_lenbias.utterances import build_dataset, read_batches
+    from espnet_lenbias.decode import decode, load
+    from espnet_lenbias.utterances import read_batches
 
-    set_all_random_seed(args.seed)
-    taken = inspect.signature(Speech2Text.__base__).parameters
-    options = {key: value for key, value in vars(args).items() if key in taken}
-    model = Speech2Text.from_pretrained(
-        args.model_tag,
-        search=args.search,
-        search_conf=args.search_conf,
-        device="cuda" if args.ngpu >= 1 else "cpu",
-        **options,
-    )
-    refuse_no_frames(model.beam_search)
-
-    dataset = build_dataset(
-        args.data_path_and_name_and_type,
-        model.asr_train_args,
-        args.dtype,
-        args.allow_variable_data_keys,
-    )
+    model, dataset, collate = load(args)
     loader = tqdm(
         read_batches(dataset, batches, args.num_workers),
         total=len(batches),
         unit="batch",
         disable=not sys.stderr.isatty(),
     )
-    collate = ASRTask.build_collate_fn(model.asr_train_args, False)
-    return decode(model, loader, collate, folder)
+    return folder.collect(decode(model, loader, collate))
 
 
 def _report(failures: dict[str, str], total: int) -> int:

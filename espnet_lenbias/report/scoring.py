@@ -1,29 +1,38 @@
-"""Word errors and output lengths of hypotheses against references."""
+"""Word errors and output lengths of hypotheses against references.
 
-import math
-from collections.abc import Mapping
+Texts are taken as they are, without any normalisation, and words are what stands between
+white space. The alignment is the one with the fewest errors.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import jiwer
+import numpy as np
+
+# What the kinds of jiwer's alignment add to, in the order of the fields of `Errors`.
+_KINDS = ("equal", "substitute", "delete", "insert")
+
+Count = int | np.ndarray
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Counts of words over some utterances."""
+    """Counts of words over some utterances; arrays hold those of several selections."""
 
     utterances: int
-    hits: int
-    substitutions: int
-    deletions: int
-    insertions: int
+    hits: Count
+    substitutions: Count
+    deletions: Count
+    insertions: Count
 
     @property
-    def reference_words(self) -> int:
+    def reference_words(self) -> Count:
         return self.hits + self.substitutions + self.deletions
 
     @property
-    def hypothesis_words(self) -> int:
+    def hypothesis_words(self) -> Count:
         return self.hits + self.substitutions + self.insertions
 
     @property
@@ -67,10 +76,29 @@ def count_errors(
             f"{missing[0]}: an utterance without output needs an empty hypothesis"
         )
     keys = sorted(references)
+    counts = align([references[key] for key in keys], [hypotheses[key] for key in keys])
+    return Errors(len(keys), *counts.sum(axis=0).tolist())
+
+
+def align(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
+    """Align n hypotheses with their references, word by word.
+
+    Returns:
+        (n, 4) hits, substitutions, deletions and insertions of each.
+    """
+    counts = np.zeros((len(references), len(_KINDS)), dtype=int)
+    if not len(references):
+        return counts  # for which jiwer has an alignment, of two empty texts
     out = jiwer.process_words(
-        [references[key] for key in keys], [hypotheses[key] for key in keys]
+        [" ".join(text.split()) for text in references],
+        [" ".join(text.split()) for text in hypotheses],
     )
-    return Errors(len(keys), out.hits, out.substitutions, out.deletions, out.insertions)
+    for row, chunks in zip(counts, out.alignments, strict=True):
+        for chunk in chunks:
+            in_reference = chunk.ref_end_idx - chunk.ref_start_idx
+            in_hypothesis = chunk.hyp_end_idx - chunk.hyp_start_idx
+            row[_KINDS.index(chunk.type)] += max(in_reference, in_hypothesis)
+    return counts
 
 
 def read_text(path: Path) -> dict[str, str]:
@@ -90,5 +118,7 @@ def read_text(path: Path) -> dict[str, str]:
     return texts
 
 
-def _ratio(a: int, b: int) -> float:
-    return a / b if b else math.nan
+def _ratio(a: Count, b: Count) -> float | np.ndarray:
+    """Return a / b, NaN where b is 0."""
+    a, b = np.broadcast_arrays(np.asarray(a, dtype=float), b)
+    return np.divide(a, b, out=np.full(a.shape, np.nan), where=b != 0)[()]

@@ -1,8 +1,9 @@
 import math
 
+import numpy as np
 import pytest
 
-from espnet_lenbias.report.scoring import Errors, count_errors, read_text
+from espnet_lenbias.report.scoring import Errors, align, count_errors, read_text
 
 REFERENCES = {"u1": "the cat sat on the mat", "u2": "yes", "u3": ""}
 
@@ -73,3 +74,22 @@ def test_text_file_with_a_key_twice(tmp_path):
     path.write_text("u1 a\nu1 b\n")
     with pytest.raises(ValueError, match="two lines for u1"):
         read_text(path)
+
+
+def test_align_counts_utterance_by_utterance():
+    said = ["the cat sat on the mat", "yes", ""]
+    heard = ["the bat sat on mat", "yes sir", "oh no"]
+    # hits, substitutions, deletions, insertions
+    assert align(said, heard).tolist() == [[4, 1, 1, 0], [1, 0, 0, 1], [0, 0, 0, 2]]
+
+
+def test_words_are_what_white_space_parts_and_nothing_is_normalised():
+    assert align(["a\tb  c"], ["a b\u3000c"]).tolist() == [[3, 0, 0, 0]]
+    assert align(["Don't stop."], ["don't stop"]).tolist() == [[0, 2, 0, 0]]
+
+
+def test_rates_of_several_selections_at_once():
+    errors = Errors(2, *np.array([[3, 0], [1, 0], [0, 0], [1, 2]]))
+    assert errors.wer[0] == pytest.approx(50.0)
+    assert math.isnan(errors.wer[1])
+    assert errors.mean_words.tolist() == [2.5, 1.0]

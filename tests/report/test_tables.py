@@ -1,6 +1,12 @@
+import math
 from dataclasses import dataclass
 
-from espnet_lenbias.report.tables import column, markdown_table, write_csv
+from espnet_lenbias.report.tables import (
+    column,
+    markdown_grid,
+    markdown_table,
+    write_csv,
+)
 
 
 @dataclass(frozen=True)
@@ -28,4 +34,23 @@ def test_csv_has_field_names_and_unrounded_values(tmp_path):
         "name,beam,wer",
         "simple,4,9.26",
         "a|b,256,100.0",
+    ]
+
+
+def test_markdown_of_some_fields_and_of_what_is_not_known():
+    lines = [Line("simple", 4, math.nan), Line("x", 16, 9.0)]
+    assert markdown_table(lines, leave_out=["name"]).splitlines() == [
+        "| beam | WER % |",
+        "| ---: | ----: |",
+        "|    4 |     - |",
+        "|   16 |   9.0 |",
+    ]
+
+
+def test_a_grid_of_texts():
+    table = markdown_grid(["search", "LM", "dev"], [["a|b", "0", "**7.0**"]])
+    assert table.splitlines() == [
+        "| search |  LM |     dev |",
+        "| ------ | --: | ------: |",
+        r"| a\|b   |   0 | **7.0** |",
     ]

@@ -1,0 +1,121 @@
+"""Decodings scored: the cells of Table 1, with confidence intervals."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from espnet_lenbias.report.bootstrap import resampled_totals
+from espnet_lenbias.report.decodings import Decoding, ReferenceSet
+from espnet_lenbias.report.scoring import Errors, align
+from espnet_lenbias.report.systems import System, label
+from espnet_lenbias.report.tables import column
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A decoding, scored over the n utterances that are decoded."""
+
+    decoding: Decoding
+    keys: Sequence[str]  # n, sorted
+    counts: np.ndarray  # (n, 4); see scoring.align
+    resampled: Errors  # arrays of one number for each resample
+
+    @property
+    def system(self) -> System:
+        return self.decoding.system
+
+    @property
+    def references(self) -> ReferenceSet:
+        return self.decoding.references
+
+    @property
+    def dataset(self) -> str:
+        return self.references.name
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """The fields of a :class:`CellLine`."""
+        system = self.system
+        return {
+            "dataset": self.dataset,
+            "search": system.name,
+            "lm_weight": system.lm_weight,
+            "beam_size": system.beam_size,
+        }
+
+    @property
+    def missing(self) -> int:
+        """How many utterances of the set are not decoded."""
+        return len(self.references.texts) - len(self.keys)
+
+    @property
+    def complete(self) -> bool:
+        return self.missing == 0
+
+    @property
+    def errors(self) -> Errors:
+        """The counts of all n utterances."""
+        return Errors(len(self.keys), *self.counts.sum(axis=0).tolist())
+
+    @property
+    def right(self) -> np.ndarray:
+        """Whether an utterance has no error, (n,) bool."""
+        return self.counts[:, 1:].sum(axis=1) == 0
+
+    @property
+    def failed(self) -> int:
+        """How many utterances have no hypothesis but a line that is empty."""
+        return sum(map(math.isnan, self.decoding.score.values()))
+
+    @property
+    def mean_steps(self) -> float:
+        """Positions searched for an utterance that is decoded; NaN if not known."""
+        steps = [n for n in self.decoding.steps.values() if n]
+        return float(np.mean(steps)) if steps else np.nan
+
+
+@dataclass(frozen=True)
+class CellLine:
+    """What the lines of all tables begin with."""
+
+    dataset: str = column("set")
+    search: str = column("search")
+    lm_weight: float = column("LM", "g")
+    beam_size: int = column("beam")
+
+    @property
+    def label(self) -> str:
+        """What a plot calls the system."""
+        return label(self.search, self.lm_weight)
+
+
+def score(decodings: Iterable[Decoding]) -> list[Cell]:
+    """Score decodings, in their order; those of the same utterances share resamples."""
+    decodings = list(decodings)
+    keys = [tuple(sorted(decoding.texts)) for decoding in decodings]
+    counts = [_count(d, of_it) for d, of_it in zip(decodings, keys, strict=True)]
+    groups: dict[tuple, list[int]] = {}
+    for i, decoding in enumerate(decodings):
+        groups.setdefault((decoding.references.name, keys[i]), []).append(i)
+    totals: dict[int, np.ndarray] = {}  # (R, 4) of each decoding
+    for group in groups.values():
+        stacked = resampled_totals(np.stack([counts[i] for i in group], axis=1))
+        totals |= zip(group, np.moveaxis(stacked, 1, 0), strict=True)
+    return [
+        Cell(decoding, keys[i], counts[i], Errors(len(keys[i]), *totals[i].T))
+        for i, decoding in enumerate(decodings)
+    ]
+
+
+def cells_of(cells: Iterable[Cell], dataset: str) -> list[Cell]:
+    """Return the cells of a set."""
+    return [cell for cell in cells if cell.dataset == dataset]
+
+
+def _count(decoding: Decoding, keys: Sequence[str]) -> np.ndarray:
+    """Return the errors of these utterances, (n, 4)."""
+    references = [decoding.references.texts[key] for key in keys]
+    return align(references, [decoding.texts[key] for key in keys])

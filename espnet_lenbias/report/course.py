@@ -1,0 +1,192 @@
+"""The course of one utterance's search: in a table, in words and as a plot."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from espnet_lenbias.nbest import Trace
+from espnet_lenbias.report.plots import ending_figure, places_figure
+from espnet_lenbias.report.tables import column, markdown_table
+
+_SHOWN = 50  # characters of a running hypothesis
+
+
+class Running(NamedTuple):
+    """The hypotheses that run on after a position, best first."""
+
+    parents: list[int]  # places among those of the position before
+    labels: list[int]
+
+
+class Explanation(NamedTuple):
+    """What a search has done with an utterance."""
+
+    text: str
+    figure: Figure | None  # None: there was no position to show
+
+
+@dataclass(frozen=True)
+class StepLine:
+    """What a search with explicit length model has at a position."""
+
+    position: int = column("N")
+    p_end: float = column("p_end", ".4f")
+    log_not_ended: float = column("sum log(1-p_end), n<N", ".3f")
+    kept: int = column("kept")
+    running: int = column("running")
+    best_final: float = column("best final score", ".3f")
+    best_running: str = column("best running")
+
+
+@dataclass(frozen=True)
+class SimpleStepLine:
+    """What simple search has at a position."""
+
+    position: int = column("N")
+    kept: int = column("kept")
+    running: int = column("running")
+    best_final: float = column("best score", ".3f")
+    best_running: str = column("best running")
+
+
+@dataclass(frozen=True)
+class NbestLine:
+    """A hypothesis that has ended."""
+
+    rank: int = column("rank")
+    original_score: float = column("original score", ".3f")
+    score: float = column("final score", ".3f")
+    text: str = column("transcript")
+
+
+def explain(model: Any, speech: np.ndarray, title: str) -> Explanation:
+    """Decode an utterance and tell how.
+
+    Args:
+        model: Our ``Speech2Text``, with a search of this package.
+        speech: (samples,).
+        title: Of the plot.
+
+    Raises:
+        ValueError: The search keeps no trace.
+    """
+    if not hasattr(model.beam_search, "trace"):
+        raise ValueError(f"search: {model.search} keeps no trace of how it goes")
+    running = record_running(model.beam_search)
+    results = model(speech)
+    results = results[0] if isinstance(results, tuple) else results  # intermediate CTC
+    trace = model.beam_search.trace[0]
+    nbest = [
+        NbestLine(rank, hyp.original_score, hyp.score, text or " ".join(tokens))
+        for rank, (text, tokens, _, hyp) in enumerate(results, 1)
+    ]
+    found = f"{why_stopped(trace)}\n\n{markdown_table(nbest)}"
+    if not trace.steps:
+        return Explanation(found, None)
+    texts = [_text(model, labels) for labels in best_running(running)]
+    draw = ending_figure if trace.p_end else places_figure
+    steps = markdown_table(step_lines(trace, texts))
+    return Explanation(f"{steps}\n{found}", draw(trace, title))
+
+
+def record_running(search: Any) -> list[Running]:
+    """Have a search note the running hypotheses of each position of one utterance.
+
+    Args:
+        search: Simple or explicit-length search.
+
+    Returns:
+        A list that fills while the search runs.
+    """
+    positions: list[Running] = []
+
+    class Recording(search.ending_rule):
+        def judge(self, *args: Any) -> Any:
+            verdict = super().judge(*args)
+            goes_on = verdict.kept & ~verdict.ended
+            candidates = verdict.candidates
+            positions.append(
+                Running(
+                    candidates.parents[goes_on].tolist(),
+                    candidates.labels[goes_on].tolist(),
+                )
+            )
+            return verdict
+
+    search.ending_rule = Recording
+    return positions
+
+
+def best_running(positions: Sequence[Running]) -> Iterator[list[int]]:
+    """Yield the labels of the best running hypothesis after each position."""
+    before: list[list[int]] = [[]]
+    for position in positions:
+        pairs = zip(position.parents, position.labels, strict=True)
+        before = [[*before[parent], label] for parent, label in pairs]
+        yield before[0] if before else []
+
+
+def step_lines(trace: Trace, texts: Sequence[str]) -> list[StepLine | SimpleStepLine]:
+    """Return a line for each position.
+
+    Args:
+        trace: Of a search.
+        texts: The best running hypothesis after each position.
+    """
+    columns = [trace.kept, trace.running, trace.best_final, map(_shorten, texts)]
+    line = SimpleStepLine
+    if trace.p_end:
+        columns = [trace.p_end, trace.log_not_ended, *columns]
+        line = StepLine
+    return [line(n, *row) for n, row in enumerate(zip(*columns, strict=True), 1)]
+
+
+def why_stopped(trace: Trace) -> str:
+    """Say why a search stopped, in words."""
+    last = trace.steps
+    if trace.stopped == "empty":
+        return "There was nothing to search: the encoder made no frame of the audio."
+    stop = f"The search stopped after N = {last}: "
+    if trace.stopped == "bound":
+        left = math.exp(trace.log_not_ended[-1]) * (1 - trace.p_end[-1])
+        best = trace.best_final[-1]
+        return (
+            f"{stop}the output is longer with a probability of {left:.3g}, the product "
+            f"of 1 - p_end, and the best final score is {best:.3f}, a probability of "
+            f"{math.exp(best):.3g}, found at N = {_found_at(trace)}. No longer output "
+            "can win."
+        )
+    if trace.stopped == "ended":
+        return f"{stop}all hypotheses that were kept have ended, and none runs on."
+    if trace.stopped == "limit":
+        return (
+            f"{stop}that is the length limit (maxlenratio), with {trace.running[-1]} "
+            "still running. The best that had ended won."
+        )
+    if trace.kept[-1]:
+        return (
+            f"{stop}nothing had ended at the length limit (maxlenratio), N = {last - 1}, "
+            "so the running hypotheses were made to end."
+        )
+    return f"{stop}no label was possible, so the running hypotheses were made to end."
+
+
+def _found_at(trace: Trace) -> int:
+    return trace.best_final.index(trace.best_final[-1]) + 1
+
+
+def _shorten(text: str) -> str:
+    """Return the end of a text: what a position has changed."""
+    return text if len(text) <= _SHOWN else f"...{text[3 - _SHOWN :]}"
+
+
+def _text(model: Any, labels: Sequence[int]) -> str:
+    """Return the text of labels as ESPnet does: without blanks, whose id is 0."""
+    tokens = model.converter.ids2tokens([label for label in labels if label != 0])
+    if model.tokenizer is None:
+        return " ".join(tokens)
+    return model.tokenizer.tokens2text(tokens)

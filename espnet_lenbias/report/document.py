@@ -1,0 +1,165 @@
+"""report.md: the tables and plots with what one has to know to read them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from espnet_lenbias.report.bootstrap import LEVEL, RESAMPLES
+from espnet_lenbias.report.cells import Cell, cells_of
+from espnet_lenbias.report.confidence import ConfidenceLine
+from espnet_lenbias.report.paired import PairedLine
+from espnet_lenbias.report.systems import PROPOSED, System
+from espnet_lenbias.report.table1 import UNFINISHED, table1, wer_by_beam
+from espnet_lenbias.report.table2 import ExampleLine, steps_table
+from espnet_lenbias.report.tables import markdown_table
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a report shows."""
+
+    name: str  # of the folder that was read
+    systems: Sequence[System]
+    cells: Sequence[Cell]
+    detail: str  # the set that is looked at closely
+    examples: Mapping[str, Sequence[ExampleLine]]  # by utterance
+    how_chosen: str  # the examples
+    paired: Sequence[PairedLine]
+    confidence: Sequence[ConfidenceLine]  # of the detail set
+    plots: Mapping[str, str]  # of the detail set: what -> file
+
+    @property
+    def sets(self) -> list[str]:
+        return sorted({cell.dataset for cell in self.cells})
+
+
+def document(contents: Contents) -> str:
+    """Return report.md."""
+    sections = (_head, _notes, _table1, _by_beam, _paired, _table2, _confidence)
+    return _join(section(contents) for section in sections)
+
+
+def notes(systems: Iterable[System], cells: Sequence[Cell]) -> list[str]:
+    """Say what is missing: whole systems, sets of a system, utterances of a set."""
+    sets = sorted({cell.dataset for cell in cells})
+    lines = []
+    for system in systems:
+        own = {cell.dataset: cell for cell in cells if cell.system == system}
+        absent = [name for name in sets if name not in own]
+        if absent:
+            lines.append(f"`{system.tag}`: nothing is decoded of {', '.join(absent)}")
+        for name, cell in own.items():
+            count = len(cell.references.texts)
+            if not cell.complete:
+                lines.append(
+                    f"{UNFINISHED} `{system.tag}`, {name}: only {len(cell.keys)} of "
+                    f"{count} utterances are decoded; its numbers are of these, and no "
+                    "comparison, plot or mark has them"
+                )
+            if cell.failed:
+                lines.append(
+                    f"`{system.tag}`, {name}: {cell.failed} of {count} utterances have "
+                    "no hypothesis (their score is nan); they count as empty output"
+                )
+    return lines
+
+
+def _head(contents: Contents) -> str:
+    references = {cell.dataset: cell.references for cell in contents.cells}
+    sets = "\n".join(
+        f"- {name}: {len(of_set.texts)} utterances, references of "
+        f"{of_set.mean_words:.1f} words on average"
+        for name, of_set in sorted(references.items())
+    )
+    return (
+        f"# Decodings of {contents.name}\n\n{sets}\n\n"
+        "Words are what stands between white space; texts are compared as they are, "
+        "without normalising case, punctuation or numbers. Confidence intervals "
+        f"({100 * LEVEL:.0f} %, in the CSV files and below) are percentiles over "
+        f"{RESAMPLES} resamples of the utterances, the same ones for all rows of a set."
+    )
+
+
+def _notes(contents: Contents) -> str:
+    lines = notes(contents.systems, contents.cells)
+    if not lines:
+        return ""
+    return "## What is missing\n\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _table1(contents: Contents) -> str:
+    table = table1(contents.systems, contents.cells, contents.detail)
+    return (
+        "## Table 1: word error rates (%)\n\n"
+        f"`{contents.detail} words` is the mean length of the output. The lowest error "
+        f"rate of each column is bold. Intervals are in table1.csv.\n\n{table}"
+    )
+
+
+def _by_beam(contents: Contents) -> str:
+    parts = ["## Word error rate (%) by beam size"]
+    parts += [
+        f"### {name}\n\n{wer_by_beam(contents.systems, cells_of(contents.cells, name))}"
+        for name in contents.sets
+    ]
+    parts += _pictures(contents, "beam size", "reference length")
+    return _join(parts)
+
+
+def _paired(contents: Contents) -> str:
+    if not contents.paired:
+        return ""
+    return (
+        f"## {PROPOSED} against the best other search\n\n"
+        "The best other search with the same kinds of models, at the same beam size and "
+        "at any; it is chosen on the set itself, which favours it. The difference is "
+        "negative where the proposed search has fewer errors; its interval and the "
+        "two-sided p are of a paired bootstrap.\n\n" + markdown_table(contents.paired)
+    )
+
+
+def _table2(contents: Contents) -> str:
+    parts = ["## Table 2: examples and search steps"]
+    if contents.examples:
+        parts.append(contents.how_chosen)
+    references = {cell.dataset: cell.references.texts for cell in contents.cells}
+    for key, lines in contents.examples.items():
+        if not lines:
+            parts.append(f"{key}: no row has decoded it.")
+            continue
+        dataset = lines[0].dataset
+        table = markdown_table(lines, leave_out=("dataset", "utterance"))
+        parts.append(f"{key} ({dataset}): {references[dataset][key]}\n\n{table}")
+    parts.append(
+        "Mean search steps of an utterance:\n\n"
+        + steps_table(contents.systems, contents.cells)
+    )
+    return _join(parts)
+
+
+def _confidence(contents: Contents) -> str:
+    if not contents.confidence:
+        return ""
+    table = markdown_table(contents.confidence)
+    text = (
+        "## The score as a confidence\n\n"
+        "Does a confidence of 0.9 mean that nine in ten utterances are right, to the "
+        "last word? ECE, the expected calibration error, is how far the two are apart "
+        "on average (0: never); AUC is the probability that of a right and a wrong "
+        "utterance the wrong one has the lower confidence (0.5: chance, 1: always).\n\n"
+        f"{table}"
+    )
+    return _join([text, *_pictures(contents, "reliability")])
+
+
+def _join(parts: Iterable[str]) -> str:
+    """Put parts that are not empty below one another, an empty line between."""
+    return "\n\n".join(part.rstrip() for part in parts if part) + "\n"
+
+
+def _pictures(contents: Contents, *names: str) -> list[str]:
+    """Return links to those of these plots that there are."""
+    return [
+        f"![{name}, {contents.detail}]({contents.plots[name]})"
+        for name in names
+        if name in contents.plots
+    ]

@@ -1,0 +1,75 @@
+"""The files of ESPnet's scoring, without sclite: trn lines and RESULTS.md.
+
+Here the alignment with the fewest errors counts. sclite's costs (4 for a substitution, 3
+for a deletion or an insertion) can choose another one, with other kinds of errors and,
+rarely, one error more.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from platform import python_version
+
+from espnet_lenbias.report.cells import Cell
+
+_HEAD = (
+    "|dataset|Snt|Wrd|Corr|Sub|Del|Ins|Err|S.Err|\n"
+    "|---|---|---|---|---|---|---|---|---|\n"
+)
+
+
+def trn(texts: Mapping[str, str], speakers: Mapping[str, str]) -> str:
+    """Return lines ``TEXT (speaker-utterance)``, in the order of the texts."""
+    return "".join(
+        f"{' '.join(text.split())} ({speakers[key]}-{key})\n"
+        for key, text in texts.items()
+    )
+
+
+def write_trn(folder: Path, cell: Cell) -> None:
+    """Write ``<tag>/<set>/score_wer/{ref,hyp}.trn``, as ESPnet's stage 13 does."""
+    folder = folder / cell.system.tag / cell.dataset / "score_wer"
+    folder.mkdir(parents=True, exist_ok=True)
+    speakers = cell.references.speakers
+    hypotheses = {key: cell.decoding.texts[key] for key in cell.keys}
+    references = {key: cell.references.texts[key] for key in cell.keys}
+    (folder / "hyp.trn").write_text(trn(hypotheses, speakers), encoding="utf-8")
+    (folder / "ref.trn").write_text(trn(references, speakers), encoding="utf-8")
+
+
+def results_md(name: str, cells: Sequence[Cell]) -> str:
+    """Return ESPnet's RESULTS.md of finished decodings.
+
+    Args:
+        name: Of the folder that they are in.
+        cells: The decodings.
+    """
+    packages = ("espnet", "espnet_lenbias", "torch", "jiwer")
+    environment = "".join(f"- {p} version: `{version(p)}`\n" for p in packages)
+    return (
+        "# RESULTS\n## Environments\n"
+        f"- python version: `{python_version()}`\n{environment}\n"
+        f"## {name}\n### WER\n\n{_HEAD}{''.join(map(results_line, cells))}"
+    )
+
+
+def results_line(cell: Cell) -> str:
+    """Return the line of a decoding: counts, then % of the words and sentences."""
+    errors = cell.errors
+    words = errors.reference_words
+    counts = (errors.hits, errors.substitutions, errors.deletions, errors.insertions)
+    rates = [_percent(n, words) for n in counts]
+    wrong = len(cell.keys) - int(cell.right.sum())
+    values = [
+        f"{cell.system.tag}/{cell.dataset}",
+        str(len(cell.keys)),
+        str(words),
+        *rates,
+        f"{errors.wer:.1f}",
+        _percent(wrong, len(cell.keys)),
+    ]
+    return f"|{'|'.join(values)}|\n"
+
+
+def _percent(count: int, of: int) -> str:
+    return f"{100 * count / of:.1f}" if of else "nan"

@@ -1,0 +1,118 @@
+"""Writing a report: tables, plots, trn files, RESULTS.md and report.md."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from espnet_lenbias.report import curves
+from espnet_lenbias.report.cells import Cell, CellLine, cells_of
+from espnet_lenbias.report.confidence import confidence_line, rated, reliability_lines
+from espnet_lenbias.report.document import Contents, document
+from espnet_lenbias.report.lengths import length_lines
+from espnet_lenbias.report.paired import paired_lines
+from espnet_lenbias.report.sclite import results_md, write_trn
+from espnet_lenbias.report.systems import System
+from espnet_lenbias.report.table1 import score_line
+from espnet_lenbias.report.table2 import example_lines, home, most_different
+from espnet_lenbias.report.tables import write_csv
+
+_EXAMPLES = 3
+
+
+def write_report(
+    folder: Path,
+    name: str,
+    systems: Sequence[System],
+    cells: Sequence[Cell],
+    detail: str,
+    utterances: Sequence[str],
+) -> None:
+    """Write a report.
+
+    Args:
+        folder: Where to.
+        name: Of the folder that was read.
+        systems: The rows.
+        cells: What they have decoded.
+        detail: The set to look at closely.
+        utterances: The examples; none: those of that set on which the systems' lengths
+            differ most.
+    """
+    sets = {name: cells_of(cells, name) for name in sorted({c.dataset for c in cells})}
+    looked_at = [cell for of_set in sets.values() for cell in rated(of_set)]
+    tables: dict[str, list[Any]] = {
+        "table1": [score_line(cell) for cell in cells],
+        "reference_length": [x for c in sets.values() for x in length_lines(c)],
+        "paired": paired_lines(cells),
+        "confidence": [confidence_line(cell) for cell in looked_at],
+        "reliability": [x for cell in looked_at for x in reliability_lines(cell)],
+    }
+    chosen = utterances or most_different(sets[detail], _EXAMPLES)
+    examples = {key: example_lines(home(key, sets, detail), key) for key in chosen}
+    tables["table2"] = [line for lines in examples.values() for line in lines]
+    for table, lines in tables.items():
+        if lines:
+            write_csv(folder / f"{table}.csv", lines)
+
+    labels = list(dict.fromkeys(system.label for system in systems))
+    plots = {name: write_plots(folder, name, tables, labels) for name in sets}
+    finished = [cell for cell in cells if cell.complete]
+    for cell in finished:
+        write_trn(folder, cell)
+    (folder / "RESULTS.md").write_text(results_md(name, finished), encoding="utf-8")
+    contents = Contents(
+        name=name,
+        systems=systems,
+        cells=cells,
+        detail=detail,
+        examples=examples,
+        how_chosen=_how_chosen(detail, utterances),
+        paired=tables["paired"],
+        confidence=_of(tables["confidence"], detail),
+        plots=plots[detail],
+    )
+    (folder / "report.md").write_text(document(contents), encoding="utf-8")
+
+
+def write_plots(
+    folder: Path,
+    dataset: str,
+    tables: dict[str, list[CellLine]],
+    labels: Sequence[str],
+) -> dict[str, str]:
+    """Draw what the finished decodings of a set say.
+
+    Returns:
+        The name of each plot that there is something for, and that of its file.
+    """
+    finished = [line for line in _of(tables["table1"], dataset) if not line.missing]
+    drawn = {
+        "beam size": (curves.beam_figure, finished),
+        "reference length": (
+            curves.length_figure,
+            _of(tables["reference_length"], dataset),
+        ),
+        "reliability": (
+            curves.reliability_figure,
+            _of(tables["reliability"], dataset),
+        ),
+    }
+    files = {}
+    for name, (draw, lines) in drawn.items():
+        if lines:
+            files[name] = f"{dataset}_{name.replace(' ', '_')}.png"
+            draw(lines, labels).savefig(folder / files[name])
+    return files
+
+
+def _of(lines: Sequence[CellLine], dataset: str) -> list:
+    return [line for line in lines if line.dataset == dataset]
+
+
+def _how_chosen(detail: str, utterances: Sequence[str]) -> str:
+    if utterances:
+        return "The utterances are those that were asked for."
+    return (
+        f"The utterances of {detail} on whose length in words the rows differ most "
+        "(longest output minus shortest)."
+    )

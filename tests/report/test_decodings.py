@@ -1,0 +1,147 @@
+import math
+
+import pytest
+
+from espnet_lenbias.report.decodings import read_decodings
+from tests.report.made import REFERENCES, write_lines, write_system
+
+SIMPLE = {"search": "simple", "beam_size": 4}
+
+
+@pytest.fixture
+def data(tmp_path):
+    write_lines(tmp_path / "data" / "dev" / "text", REFERENCES)
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "exp").mkdir()
+    return tmp_path / "exp"
+
+
+def read_one(folder, data):
+    systems, (decoding,) = read_decodings(folder, data)
+    assert systems == [decoding.system]
+    return decoding
+
+
+@pytest.mark.parametrize("place", [".", "1best_recog", "logdir/output.1/1best_recog"])
+def test_where_files_may_be(folder, data, place):
+    files = {"text": REFERENCES, "score": dict.fromkeys(REFERENCES, -1.5)}
+    write_system(folder, "a", SIMPLE, {"dev": files}, place)
+    decoding = read_one(folder, data)
+    assert decoding.texts == REFERENCES
+    assert decoding.score == {"s1-u1": -1.5, "s1-u2": -1.5, "s2-u3": -1.5}
+    assert decoding.steps == decoding.original_score == decoding.labels == {}
+
+
+def test_what_asr_sh_joins_is_read_with_what_it_leaves_to_the_jobs(folder, data):
+    write_system(folder, "a", SIMPLE, {"dev": {"text": REFERENCES}}, ".")
+    logdir = folder / "a" / "dev" / "logdir"
+    write_lines(logdir / "output.1" / "1best_recog" / "steps", {"s1-u1": 9})
+    write_lines(logdir / "output.2" / "1best_recog" / "steps", {"s1-u2": 4, "s2-u3": 5})
+    assert read_one(folder, data).steps == {"s1-u1": 9, "s1-u2": 4, "s2-u3": 5}
+
+
+def test_scores_labels_and_what_a_failed_utterance_has(folder, data):
+    scores = {"s1-u1": "tensor(-2.5)", "s1-u2": "tensor(-3., device='cuda:0')"}
+    files = {
+        "text": {"s1-u1": "x", "s1-u2": "", "s2-u3": ""},
+        "score": {**scores, "s2-u3": "nan"},
+        "token_int": {"s1-u1": "7 8 9", "s1-u2": "", "s2-u3": ""},
+    }
+    write_system(folder, "a", SIMPLE, {"dev": files})
+    decoding = read_one(folder, data)
+    assert decoding.score["s1-u1"] == -2.5
+    assert decoding.score["s1-u2"] == -3.0
+    assert math.isnan(decoding.score["s2-u3"])
+    assert decoding.labels == {"s1-u1": 4, "s1-u2": 1, "s2-u3": 1}  # the end label too
+    assert decoding.texts["s2-u3"] == ""
+
+
+def test_speakers_are_those_of_utt2spk_else_of_the_id(folder, data):
+    write_system(folder, "a", SIMPLE, {"dev": {"text": REFERENCES}})
+    by_id = {"s1-u1": "s1", "s1-u2": "s1", "s2-u3": "s2"}
+    assert read_one(folder, data).references.speakers == by_id
+    write_lines(data / "dev" / "utt2spk", {"s1-u1": "ann", "s1-u2": "bob"})
+    speakers = {"s1-u1": "ann", "s1-u2": "bob", "s2-u3": "s2"}
+    assert read_one(folder, data).references.speakers == speakers
+
+
+def test_a_system_that_has_decoded_nothing_is_there_all_the_same(folder, data):
+    write_system(folder, "a", SIMPLE, {"dev": {"text": REFERENCES}})
+    write_system(folder, "b", {**SIMPLE, "beam_size": 8}, {})
+    (folder / "report" / "a" / "dev").mkdir(parents=True)
+    systems, decodings = read_decodings(folder, data)
+    assert [system.tag for system in systems] == ["a", "b"]
+    assert [decoding.system.tag for decoding in decodings] == ["a"]
+
+
+def test_mean_length_of_the_references(folder, data):
+    write_system(folder, "a", SIMPLE, {"dev": {"text": REFERENCES}})
+    assert read_one(folder, data).references.mean_words == 4.0  # (6 + 2 + 4) / 3
+
+
+# --- Folders that are wrong -----------------------------------------------------------
+
+
+def test_a_hypothesis_without_reference(folder, data):
+    texts = {**REFERENCES, "zz-9": "oh"}
+    write_system(folder, "a", SIMPLE, {"dev": {"text": texts}})
+    message = "a/dev has 1 of 4 hypotheses without a reference, e.g. zz-9"
+    with pytest.raises(ValueError, match=message):
+        read_decodings(folder, data)
+
+
+def test_a_set_without_references(folder, data):
+    write_system(folder, "a", SIMPLE, {"tests": {"text": REFERENCES}})
+    with pytest.raises(FileNotFoundError, match="no references .*tests/text"):
+        read_decodings(folder, data)
+
+
+def test_references_that_are_empty(folder, data):
+    (data / "dev" / "text").write_text("")
+    write_system(folder, "a", SIMPLE, {"dev": {"text": REFERENCES}})
+    with pytest.raises(ValueError, match="dev/text holds no references"):
+        read_decodings(folder, data)
+
+
+def test_an_empty_folder(folder, data):
+    with pytest.raises(FileNotFoundError, match="exp holds no decodings"):
+        read_decodings(folder, data)
+
+
+def test_no_folder(folder, data):
+    with pytest.raises(FileNotFoundError, match="there is no folder .*gone"):
+        read_decodings(folder / "gone", data)
+
+
+def test_the_folder_of_one_system(folder, data):
+    write_system(folder, "a", SIMPLE, {"dev": {"text": REFERENCES}})
+    with pytest.raises(
+        ValueError, match="the folder of one system: name the one above"
+    ):
+        read_decodings(folder / "a", data)
+
+
+def test_decodings_without_their_config(folder, data):
+    write_system(folder, "a", SIMPLE, {"dev": {"text": REFERENCES}})
+    (folder / "a" / "decode.yaml").unlink()
+    with pytest.raises(FileNotFoundError, match="a has decodings and no decode.yaml"):
+        read_decodings(folder, data)
+
+
+def test_two_systems_that_tables_could_not_tell_apart(folder, data):
+    write_system(folder, "a", SIMPLE, {})
+    write_system(folder, "b", SIMPLE, {})
+    with pytest.raises(ValueError, match="a and b in .* are both simple, beam 4"):
+        read_decodings(folder, data)
+
+
+def test_a_value_that_is_none(folder, data):
+    files = {"text": REFERENCES, "steps": {"s1-u1": "many"}}
+    write_system(folder, "a", SIMPLE, {"dev": files})
+    message = "steps: s1-u1 has no steps but 'many'"
+    with pytest.raises(ValueError, match=message):
+        read_decodings(folder, data)

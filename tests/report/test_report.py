@@ -1,0 +1,229 @@
+"""The command, on folders written by hand."""
+
+import csv
+import subprocess
+import sys
+
+import pytest
+from matplotlib.figure import Figure
+
+from espnet_lenbias.report import write
+from espnet_lenbias.report.command import main
+from espnet_lenbias.report.table1 import score_line
+from tests.report.made import REFERENCES, cells, system, write_lines, write_system
+
+SIMPLE = {"search": "simple", "ctc_weight": 0.0, "lm_weight": 0.0}
+PROPOSED = {**SIMPLE, "search": "explicit_length"}
+
+# dev-other has one utterance more, of 3 words
+OTHER = {**REFERENCES, "s2-u4": "x y z"}
+
+
+def files(texts: dict, final: float) -> dict:
+    """Return what a search of ours writes: scores of -2 and 4 labels for all."""
+    return {
+        "text": texts,
+        "score": dict.fromkeys(texts, final),
+        "original_score": dict.fromkeys(texts, -2.0),
+        "steps": dict.fromkeys(texts, 5),
+        "token_int": dict.fromkeys(texts, "7 8 9"),
+    }
+
+
+def write_data(folder):
+    write_lines(folder / "dev-clean" / "text", REFERENCES)
+    write_lines(folder / "dev-other" / "text", OTHER)
+    write_lines(folder / "dev-other" / "utt2spk", dict.fromkeys(OTHER, "ann"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Write three rows, one not finished, one not begun, and their report."""
+    root = tmp_path_factory.mktemp("report")
+    write_data(root / "data")
+    short = {**OTHER, "s1-u1": "", "s2-u4": "x"}  # 8 words lost
+    half = {"s1-u1": "the cat"}
+    exp = root / "exp"
+    sets = {"dev-clean": files(REFERENCES, -2.0), "dev-other": files(short, -2.0)}
+    write_system(exp, "simple_4", {**SIMPLE, "beam_size": 4}, sets)
+    write_system(
+        exp, "simple_8", {**SIMPLE, "beam_size": 8}, {"dev-other": files(half, -2.0)}
+    )
+    sets = {"dev-clean": files(REFERENCES, -0.1), "dev-other": files(OTHER, -0.1)}
+    write_system(exp, "proposed_4", {**PROPOSED, "beam_size": 4}, sets)
+    write_system(exp, "proposed_8", {**PROPOSED, "beam_size": 8}, {})
+    assert main([str(exp), "--data", str(root / "data")]) == 0
+    return exp / "report"
+
+
+def read_csv(path):
+    with path.open() as f:
+        return list(csv.DictReader(f))
+
+
+def test_the_files(made):
+    top = {path.name for path in made.iterdir() if path.is_file()}
+    sets, plots = ("dev-clean", "dev-other"), ("beam_size", "reference_length")
+    pictures = {f"{s}_{p}.png" for s in sets for p in (*plots, "reliability")}
+    tables = {"table1", "table2", "paired", "reference_length", "confidence"}
+    assert top == pictures | {f"{t}.csv" for t in (*tables, "reliability")} | {
+        "report.md",
+        "RESULTS.md",
+    }
+    for name in pictures:
+        assert (made / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_table_1(made):
+    text = (made / "report.md").read_text()
+    rows = [line.replace(" ", "") for line in text.splitlines()]
+    assert rows.count("|simple|0|4|**0.0**|53.3|0|8|0|1.8|") == 1  # 7 words of 4
+    assert rows.count("|simple|0|8|-|66.7†|0†|4†|0†|2.0†|") == 1
+    assert rows.count("|explicit_length|0|4|**0.0**|**0.0**|0|0|0|3.8|") == 1
+    assert rows.count("|explicit_length|0|8|-|-|-|-|-|-|") == 1
+    lines = {
+        (x["dataset"], x["search"], x["beam_size"]): x
+        for x in read_csv(made / "table1.csv")
+    }
+    line = lines["dev-other", "simple", "4"]
+    assert float(line["wer"]) == pytest.approx(100 * 8 / 15)
+    assert float(line["wer_low"]) < 100 * 8 / 15 < float(line["wer_high"])
+    assert lines["dev-other", "simple", "8"]["missing"] == "3"
+
+
+def test_what_is_missing(made):
+    text = (made / "report.md").read_text()
+    assert "`simple_8`, dev-other: only 1 of 4 utterances are decoded" in text
+    assert "`simple_8`: nothing is decoded of dev-clean\n" in text
+    assert "`proposed_8`: nothing is decoded of dev-clean, dev-other\n" in text
+    results = (made / "RESULTS.md").read_text().splitlines()
+    assert [line for line in results if line.startswith("|")][2:] == [
+        "|simple_4/dev-clean|3|12|100.0|0.0|0.0|0.0|0.0|0.0|",
+        "|simple_4/dev-other|4|15|46.7|0.0|53.3|0.0|53.3|50.0|",
+        "|proposed_4/dev-clean|3|12|100.0|0.0|0.0|0.0|0.0|0.0|",
+        "|proposed_4/dev-other|4|15|100.0|0.0|0.0|0.0|0.0|0.0|",
+    ]
+    assert not (made / "simple_8").exists()
+
+
+def test_trn_files(made):
+    path = made / "simple_4" / "dev-other" / "score_wer" / "hyp.trn"
+    assert path.read_text().splitlines() == [
+        " (ann-s1-u1)",
+        "oh yes (ann-s1-u2)",
+        "a b c d (ann-s2-u3)",
+        "x (ann-s2-u4)",
+    ]
+
+
+def test_comparison(made):
+    clean, other = read_csv(made / "paired.csv")
+    assert (clean["dataset"], float(clean["difference"]), float(clean["p"])) == (
+        "dev-clean",
+        0.0,
+        1.0,
+    )
+    assert float(other["difference"]) == pytest.approx(-100 * 8 / 15)
+    assert (other["other"], other["other_beam_size"]) == ("simple", "4")
+
+
+def test_examples(made):
+    text = (made / "report.md").read_text()
+    # lengths of the two finished rows: 0 and 6 words, 1 and 3, then level
+    places = [text.index(f"{key} (dev-other)") for key in ("s1-u1", "s2-u4", "s1-u2")]
+    assert places == sorted(places)
+    assert "s2-u3 (dev-other)" not in text
+    assert "on whose length in words the rows differ most" in text
+    row = next(x for x in read_csv(made / "table2.csv") if x["search"] != "simple")
+    assert (row["original_score"], row["score"], row["steps"]) == ("-2.0", "-0.1", "5")
+
+
+def test_confidence(made):
+    simple, proposed = (
+        x for x in read_csv(made / "confidence.csv") if x["dataset"] == "dev-other"
+    )
+    # exp(-2 / 4) with 2 of 4 right, and exp(-0.1) with all right
+    assert float(simple["mean_confidence"]) == pytest.approx(0.60653, abs=1e-4)
+    assert float(simple["calibration_error"]) == pytest.approx(0.10653, abs=1e-4)
+    assert float(simple["auc"]) == 0.5
+    assert float(proposed["mean_confidence"]) == pytest.approx(0.90484, abs=1e-4)
+    assert float(proposed["calibration_error"]) == pytest.approx(0.09516, abs=1e-4)
+    assert proposed["auc"] == "nan"
+
+
+def test_plots_leave_out_what_is_not_finished(monkeypatch, tmp_path):
+    drawn = []
+    monkeypatch.setattr(
+        write.curves, "beam_figure", lambda lines, _: drawn.extend(lines) or Figure()
+    )
+    rows = [
+        (system("simple", 4), {"texts": REFERENCES}),
+        (system("simple", 8), {"texts": {"s1-u1": "the cat"}}),
+    ]
+    lines = {"table1": [score_line(cell) for cell in cells(*rows)]}
+    lines |= {"reference_length": [], "reliability": []}
+    assert write.write_plots(tmp_path, "dev", lines, ["simple"]) == {
+        "beam size": "dev_beam_size.png"
+    }
+    assert [line.beam_size for line in drawn] == [4]
+
+
+def test_it_says_how_words_are_counted(made):
+    assert (
+        "Words are what stands between white space; texts are compared as they are"
+        in (made / "report.md").read_text()
+    )
+
+
+def test_what_the_options_choose(tmp_path, capsys):
+    write_data(tmp_path / "data")
+    sets = {"dev-clean": {"text": REFERENCES}, "dev-other": {"text": OTHER}}
+    write_system(tmp_path / "exp", "a", {**SIMPLE, "beam_size": 4}, sets)
+    command = [str(tmp_path / "exp"), "--data", str(tmp_path / "data")]
+    command += ["--output_dir", str(tmp_path / "out"), "--detail", "dev-clean"]
+    main([*command, "--utterances", "s2-u4"])
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "`dev-clean words` is the mean length" in text
+    assert "s2-u4 (dev-other): x y z" in text
+    assert "The utterances are those that were asked for." in text
+    assert "dev-clean_beam_size.png" in text
+    assert not (tmp_path / "exp" / "report").exists()
+    assert "dev-clean ins" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (
+            ["--detail", "test"],
+            "--detail: no row has decoded test, but dev-clean, dev-",
+        ),
+        (["--utterances", "s9"], "--utterances: no set has s9"),
+        (["--data", "gone"], "there are no references gone/dev-clean/text"),
+    ],
+)
+def test_options_that_are_wrong(tmp_path, capsys, options, message):
+    write_data(tmp_path / "data")
+    sets = {"dev-clean": {"text": REFERENCES}, "dev-other": {"text": OTHER}}
+    write_system(tmp_path / "exp", "a", {**SIMPLE, "beam_size": 4}, sets)
+    command = [str(tmp_path / "exp"), "--data", str(tmp_path / "data"), *options]
+    with pytest.raises(SystemExit) as stop:
+        main(command)
+    assert stop.value.code == 2
+    assert f"espnet-lenbias report: error: {message}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["report", "explain"])
+def test_help_and_mistakes_do_not_wait_for_torch(command):
+    code = (
+        "import sys\n"
+        "from espnet_lenbias.cli import main\n"
+        "try:\n"
+        f"    main(['{command}', '--help'])\n"
+        "finally:\n"
+        "    assert not {'torch', 'matplotlib'} & set(sys.modules)\n"
+    )
+    command_line = [sys.executable, "-c", code]
+    run = subprocess.run(command_line, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert f"usage: espnet-lenbias {command}" in run.stdout

@@ -1,0 +1,38 @@
+from espnet_lenbias.report.sclite import results_line, results_md, trn, write_trn
+from tests.report.made import cells, system
+
+
+def test_trn_lines():
+    texts = {"1-u": "THE  CAT", "1-v": ""}
+    assert trn(texts, {"1-u": "ann", "1-v": "1"}) == "THE CAT (ann-1-u)\n (1-1-v)\n"
+
+
+def test_trn_files_hold_the_same_utterances_in_the_same_order(tmp_path):
+    texts = {"s2-u3": "a b", "s1-u1": "the cat", "s1-u2": ""}
+    (cell,) = cells((system("simple"), {"texts": texts}))
+    write_trn(tmp_path, cell)
+    folder = tmp_path / "simple_4" / "dev" / "score_wer"
+    assert (folder / "hyp.trn").read_text().splitlines() == [
+        "the cat (s1-s1-u1)",
+        " (s1-s1-u2)",
+        "a b (s2-s2-u3)",
+    ]
+    assert (folder / "ref.trn").read_text().splitlines() == [
+        "the cat sat on the mat (s1-s1-u1)",
+        "oh yes (s1-s1-u2)",
+        "a b c d (s2-s2-u3)",
+    ]
+
+
+def test_a_line_of_results_md():
+    # 12 words: 9 right, 1 substituted, 2 deleted; 1 inserted; 2 of 3 sentences wrong
+    texts = {"s1-u1": "the bat sat on", "s1-u2": "oh yes", "s2-u3": "a b c d e"}
+    (cell,) = cells((system("simple"), {"texts": texts}))
+    line = "|simple_4/dev|3|12|75.0|8.3|16.7|8.3|33.3|66.7|\n"
+    assert results_line(cell) == line
+    report = results_md("exp/asr", [cell])
+    assert report.startswith("# RESULTS\n## Environments\n- python version: `3.")
+    assert report.endswith(
+        "## exp/asr\n### WER\n\n|dataset|Snt|Wrd|Corr|Sub|Del|Ins|Err|S.Err|\n"
+        f"|---|---|---|---|---|---|---|---|---|\n{line}"
+    )

@@ -1,0 +1,102 @@
+import pytest
+import yaml
+
+from espnet_lenbias.report.systems import System, read_system
+from tests.report.made import system
+
+
+def read(tmp_path, config):
+    path = tmp_path / "tag" / "decode.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(yaml.safe_dump(config, sort_keys=False))
+    return read_system(path)
+
+
+def test_everything_that_a_decode_config_tells(tmp_path):
+    config = {"beam_size": 64, "search": "simple", "lm_weight": 0.6, "ctc_weight": 0.3}
+    config["search_conf"] = {"length_norm": True, "eos_threshold": 1.5}
+    name = "simple + length_norm + eos_threshold 1.5 + CTC 0.3"
+    row = read(tmp_path, config)
+    assert row == System("tag", name, "simple", 64, 0.6, 0.3, heuristics=2)
+    assert row.label == f"{name}, LM 0.6"
+    assert row.models == (True, True)
+
+
+@pytest.mark.parametrize(
+    "config, name",
+    [
+        ({}, "espnet"),
+        ({"search": "explicit_length"}, "explicit_length"),
+        (
+            {"search": "explicit_length", "search_conf": {"score_threshold": 8.0}},
+            "explicit_length + score_threshold 8",
+        ),
+        (
+            {
+                "search": "simple",
+                "search_conf": {"coverage": {"weight": 0.2, "threshold": 0.3}},
+            },
+            "simple + coverage (weight 0.2, threshold 0.3)",
+        ),
+        (
+            {"search": "simple", "search_conf": {"keep_ended": "separate"}},
+            "simple + keep_ended separate",
+        ),
+        (
+            {"search": "simple", "search_conf": {"length_norm": False}},
+            "simple",
+        ),
+        (
+            {"penalty": 0.1, "maxlenratio": 0.0, "normalize_length": True},
+            "espnet + penalty 0.1 + normalize_length",
+        ),
+        ({"search": "simple", "row": "the baseline"}, "the baseline"),
+    ],
+)
+def test_names(tmp_path, config, name):
+    assert read(tmp_path, {"beam_size": 4, **config}).name == name
+
+
+@pytest.mark.parametrize(
+    "config, message",
+    [
+        ({"search": "simple"}, "decode.yaml: beam_size must say .* not None"),
+        ({"beam_size": 0}, "beam_size must say .* not 0"),
+        (
+            {"beam_size": 4, "lm_weight": "much"},
+            "lm_weight must be a number, not 'much",
+        ),
+        ({"beam_size": 4, "search_conf": [1]}, "search_conf must be a mapping"),
+        (["beam_size"], "a decode config holds `option: value` lines"),
+    ],
+)
+def test_configs_that_are_wrong(tmp_path, config, message):
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path, config)
+
+
+def test_a_file_that_is_no_yaml(tmp_path):
+    path = tmp_path / "decode.yaml"
+    path.write_text("beam_size: [")
+    with pytest.raises(ValueError, match="decode.yaml: not a yaml file"):
+        read_system(path)
+
+
+def test_baselines_come_first_and_the_proposed_search_last():
+    plain, tuned = system("simple"), system("simple + x", search="simple", heuristics=1)
+    rows = [
+        system("explicit_length", 4),
+        system("another", 4),
+        tuned,
+        system("simple", 64),
+        plain,
+        system("espnet", 4),
+    ]
+    assert [(s.name, s.beam_size) for s in sorted(rows, key=lambda s: s.order)] == [
+        ("espnet", 4),
+        ("simple", 4),
+        ("simple", 64),
+        ("simple + x", 4),
+        ("another", 4),
+        ("explicit_length", 4),
+    ]
