@@ -1,0 +1,118 @@
+"""Find the files of a pretrained model, check them, and write their options down."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from espnet_lenbias.pretrained import is_archive, model_files
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("model", help="folder of a training, packed .zip, or tag of the model zoo")
+    add("out", type=Path, help="the yaml file to write")
+    add("--asr_model_file", default="valid.acc.ave.pth", help="name in that folder")
+    add("--lm_exp", type=Path, help="folder of a language model's training")
+    add("--lm_file", default="valid.loss.ave.pth", help="name in that folder")
+    return parser
+
+
+def main() -> None:
+    """Run the command; see the module's docstring."""
+    args = get_parser().parse_args()
+    try:
+        files = asr_files(args.model, args.asr_model_file)
+        if args.lm_exp is not None:
+            files |= trained(args.lm_exp, "lm_train_config", "lm_file", args.lm_file)
+        files = {option: os.path.abspath(path) for option, path in files.items()}
+        config = read_config(Path(files["asr_train_config"]))
+    except (OSError, ValueError) as e:
+        sys.exit(f"model.py: {e}")
+    missing = list(missing_files(config))
+    if missing:
+        sys.exit(
+            f"model.py: {files['asr_train_config']} needs files that are not here: "
+            f"{', '.join(missing)}. Its paths count from the folder it was trained in: "
+            "pack it there (python -m espnet2.bin.pack asr ...) and name the .zip"
+        )
+    vocabulary = len(config["token_list"])
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(yaml.safe_dump({**files, "vocabulary": vocabulary}), "utf-8")
+    lm = "with" if "lm_file" in files else "without"
+    print(
+        f"{args.model}: {config['encoder']} encoder, {config['decoder']} decoder, "
+        f"{vocabulary} labels, {lm} language model"
+    )
+
+
+def asr_files(model: str, name: str) -> dict[str, str]:
+    """Return the decode options that hold a model's files.
+
+    Args:
+        model: Folder of a training, packed ``.zip``, or tag of the model zoo.
+        name: Of the parameters in that folder.
+
+    Raises:
+        OSError: What is missing, or why the model zoo could not give it.
+        ValueError: The archive is not a packed model.
+    """
+    if Path(model).is_dir():
+        return trained(Path(model), "asr_train_config", "asr_model_file", name)
+    if is_archive(model):
+        return model_files(model)
+    try:
+        return model_files(model)
+    except Exception as e:  # whatever the downloader raises
+        raise OSError(
+            f"{model} is neither a folder nor a .zip here, and the model zoo did not "
+            f"give it ({type(e).__name__}: {e})"
+        ) from e
+
+
+def trained(folder: Path, config: str, parameters: str, name: str) -> dict[str, str]:
+    """Return the options `config` and `parameters` of what ESPnet trained in a folder.
+
+    Raises:
+        FileNotFoundError: Says what the folder lacks, and which parameters it has.
+    """
+    files = {config: folder / "config.yaml", parameters: folder / name}
+    for option, path in files.items():
+        if not path.is_file():
+            there = ", ".join(sorted(p.name for p in folder.glob("*.pth"))) or "none"
+            raise FileNotFoundError(
+                f"{option}: there is no file {path} (parameters there: {there})"
+            )
+    return {option: str(path) for option, path in files.items()}
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Read the config that ESPnet's training has written.
+
+    Raises:
+        ValueError: It is not one.
+    """
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    tokens = config.get("token_list") if isinstance(config, dict) else None
+    if not isinstance(tokens, list) or not tokens:
+        raise ValueError(f"{path} has no token_list: it is no config of a training")
+    return config
+
+
+def missing_files(config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the files that a training's config names and that are not there."""
+    stats = (config.get("normalize_conf") or {}).get("stats_file")
+    for path in (config.get("bpemodel"), stats):
+        # a tokenizer can have a name in place of a file, e.g. whisper_en
+        if path and Path(path).suffix and not Path(path).is_file():
+            yield path
+
+
+if __name__ == "__main__":
+    main()

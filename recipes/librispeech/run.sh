@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# LibriSpeech, pretrained models: every search of the paper on the same model; its tables.
+# Paths count from this folder.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+stage=1
+stop_stage=4
+librispeech=download/LibriSpeech   # holds dev-clean, dev-other, test-clean, test-other
+sets="dev-clean dev-other test-clean test-other"
+utterances=0                       # only so many of each set, evenly spread; 0: all
+model=asapp/e_branchformer_librispeech  # tag of the model zoo, packed .zip, or folder of a training
+inference_asr_model=valid.acc.ave.pth   # the parameters in that folder
+lm_exp=                            # folder of a language model's training; empty: what the model has
+inference_lm=valid.loss.ave.pth    # the parameters in that folder
+name=                              # of the results below $exp; empty: the model's
+conf=conf                          # holds decode_<row>.yaml
+rows="simple:64,5000 simple_heuristics explicit_length optimal:5000"
+beams="32 64 128 5000"             # of rows that name none; empty: those of the decode configs
+lm_weights=                        # empty: those of the decode configs
+nj=1                               # processes or jobs that decode, see cmd.sh
+ngpu=0                             # 1: decode on the GPU
+batch_size=1                       # utterances decoded together
+inference_args=                    # further options of the decoder
+detail=                            # the set whose errors Table 1 takes apart; empty: dev-other
+data=data
+exp=exp
+
+while [ $# -gt 0 ]; do
+    option=${1#--}
+    case "$option" in
+        stage|stop_stage|librispeech|sets|utterances|model|inference_asr_model|lm_exp|inference_lm|name|conf|rows|beams|lm_weights|nj|ngpu|batch_size|inference_args|detail|data|exp)
+            [ $# -gt 1 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
+            printf -v "$option" '%s' "$2"; shift 2 ;;
+        *) echo "run.sh: unknown option $1; see the variables at its top" >&2; exit 2 ;;
+    esac
+done
+. ./path.sh
+. ./cmd.sh
+
+name=${name:-$(basename "$model" .zip)}
+dir=$exp/$name
+used=$data
+if [ "$utterances" -gt 0 ]; then
+    used=${data}_$utterances
+    dir+=_$utterances
+fi
+
+runs() { [ "$stage" -le "$1" ] && [ "$stop_stage" -ge "$1" ]; }
+say() { echo "$(date '+%H:%M:%S') $*"; }
+
+renew() {  # renew <new file> <file>: what has not changed keeps its date, which decoding goes by
+    if cmp -s "$1" "$2"; then rm "$1"; else mkdir -p "$(dirname "$2")"; mv "$1" "$2"; fi
+}
+
+take() {  # take <count> <set>: so many utterances of a set in $data, evenly spread, into $used
+    local n=$1 set=$2 f
+    mkdir -p "$used/$set"
+    for f in wav.scp text utt2spk spk2utt; do
+        if [ $f = spk2utt ]; then
+            awk '{ utts[$2] = utts[$2] " " $1 } END { for (s in utts) print s utts[s] }' "$used/$set/utt2spk" | sort
+        else
+            awk -v n="$n" '{ line[NR] = $0 }
+                END { if (n > NR) n = NR; for (i = 0; i < n; i++) print line[int(i * NR / n) + 1] }' "$data/$set/$f"
+        fi > "$used/$set/.new"
+        renew "$used/$set/.new" "$used/$set/$f"
+    done
+    say "$set: only $(wc -l < "$used/$set/text") of its $(wc -l < "$data/$set/text") utterances, evenly spread, in $used"
+}
+
+if runs 1; then
+    say "stage 1: data of $librispeech"
+    rm -rf "$data/.new"
+    "$PYTHON" ../mini_librispeech/local/data_prep.py "$(realpath -m "$librispeech")" "$data/.new" $sets
+    for s in $sets; do
+        for f in wav.scp text utt2spk spk2utt; do renew "$data/.new/$s/$f" "$data/$s/$f"; done
+        if [ "$utterances" -gt 0 ]; then take "$utterances" "$s"; fi
+    done
+    rm -r "$data/.new"
+fi
+
+if runs 2; then
+    say "stage 2: model"
+    "$PYTHON" -m local.model "$model" "$dir/model.yaml" --asr_model_file "$inference_asr_model" \
+        ${lm_exp:+--lm_exp "$lm_exp"} --lm_file "$inference_lm"
+fi
+
+decode() {  # decode <folder of a decode config> <set>: what is not decoded yet
+    mkdir -p "$1/$2"
+    espnet-lenbias decode "${decode_cmd[@]}" --config "$1/decode.yaml" --ngpu "$ngpu" --batch_size "$batch_size" \
+        --data_path_and_name_and_type "$used/$2/wav.scp,speech,sound" --output_dir "$1/$2" $inference_args >> "$1/$2/decode.log" 2>&1
+}
+
+if runs 3; then
+    say "stage 3: decode, logs in $dir/<row>_beam<K>_lm<w>/<set>/decode.log"
+    for f in "$dir/model.yaml" $(printf "$used/%s/wav.scp " $sets); do
+        [ -f "$f" ] || { echo "run.sh: there is no $f: run stages 1 and 2" >&2; exit 2; }
+    done
+    tags=$("$PYTHON" -m local.rows "$dir/model.yaml" "$dir" --conf "$conf" --rows $rows --beams $beams --lm_weights $lm_weights)
+    failed=
+    for tag in $tags; do
+        for s in $sets; do
+            say "$tag, $s"
+            status=0
+            decode "$dir/$tag" "$s" || status=$?
+            if [ $status -eq 0 ]; then continue; fi
+            tail -n 5 "$dir/$tag/$s/decode.log" >&2
+            # 1 with results: some utterances alone have failed
+            if [ $status -ne 1 ] || [ ! -f "$dir/$tag/$s/1best_recog/text" ]; then exit $status; fi
+            failed+=" $tag/$s"
+        done
+    done
+    if [ -n "$failed" ]; then
+        echo "run.sh: not all utterances are decoded:$failed. The same command tries them again; --stage 4 takes them as empty." >&2
+        exit 1
+    fi
+fi
+
+if runs 4; then
+    say "stage 4: score and report"
+    espnet-lenbias report "$dir" --data "$used" ${detail:+--detail "$detail"}
+fi
+say "done"
