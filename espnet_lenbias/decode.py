@@ -11,6 +11,7 @@ import torch
 
 from espnet_lenbias.decode_log import paired_markers
 from espnet_lenbias.espnet_compat import ASRTask, ESPnetDataset, set_all_random_seed
+from espnet_lenbias.registry import OptionError
 from espnet_lenbias.results import Outcome, Row, empty_value
 from espnet_lenbias.search import Hypothesis
 from espnet_lenbias.speech2text import Speech2Text
@@ -38,7 +39,16 @@ def load(args: argparse.Namespace) -> tuple[Speech2Text, ESPnetDataset, Collate]
 
 
 def load_model(args: argparse.Namespace) -> Speech2Text:
-    """Return the model with the search that a run's options ask for."""
+    """Return the model with the search that a run's options ask for.
+
+    Raises:
+        OptionError: The model, or this machine, cannot follow them.
+    """
+    if args.ngpu >= 1 and not torch.cuda.is_available():
+        raise OptionError(
+            f"ngpu is {args.ngpu}, and torch finds no GPU here: set ngpu to 0 to decode "
+            "on the CPU"
+        )
     set_all_random_seed(args.seed)
     taken = inspect.signature(Speech2Text.__base__).parameters
     options = {key: value for key, value in vars(args).items() if key in taken}

@@ -19,8 +19,10 @@ from espnet_lenbias.registry import (
     ESPNET,
     available_searches,
     check_espnet_options,
+    check_nbest,
     check_search_conf,
     nearest,
+    where_it_belongs,
 )
 
 _DATA = "data_path_and_name_and_type"
@@ -67,7 +69,8 @@ def parse(
     args, unknown = parser.parse_known_args(cmd)
     if unknown:
         options = [flag for a in parser._actions for flag in a.option_strings]
-        hint = nearest(unknown[0], options)
+        flag = unknown[0].partition("=")[0]
+        hint = where_it_belongs(flag.lstrip("-"), []) or nearest(flag, options)
         _fail(parser, f"unrecognized arguments: {' '.join(unknown)}{hint}")
     args.search_conf = args.search_conf or {}
     options = vars(args)
@@ -80,6 +83,8 @@ def parse(
         check_search_conf(args.search, {})
     with _reported(parser, source("search_conf")):
         check_search_conf(args.search, args.search_conf)
+    with _reported(parser, source("search_conf", "nbest")):
+        check_nbest(args.search_conf, options)
     with _reported(parser, source(*options.keys() - {"search", "search_conf"})):
         check_espnet_options(args.search, options)
         _check_files(options)
@@ -129,7 +134,7 @@ def _read_config(
     valid = [action.dest for action in parser._actions]
     for key in config:
         if key not in valid:
-            _fail(parser, f"{path}: unknown option {key}{nearest(key, valid)}")
+            _fail(parser, f"{path}: unknown option {key}{where_it_belongs(key, valid)}")
     return config
 
 

@@ -18,9 +18,55 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and value == value
 
 
+def _verify_count(key: str, value: object) -> None:
+    ok = type(value) is int and value >= 1
+    _require(ok, key, value, "a whole number of 1 or more")
+
+
 def _verify_nbest(nbest: object) -> None:
-    ok = nbest is None or (type(nbest) is int and nbest >= 1)
-    _require(ok, "nbest", nbest, "a whole number of 1 or more")
+    if nbest is not None:
+        _verify_count("nbest", nbest)
+
+
+def verify_counts(options: Mapping[str, object]) -> None:
+    """Verify those of ESPnet's inference options that say how many.
+
+    Raises:
+        ValueError: Names the option.
+    """
+    for key in ("beam_size", "nbest", "batch_size"):
+        _verify_count(key, options.get(key, 1))
+
+
+def verify_weights_and_lengths(options: Mapping[str, object]) -> None:
+    """Verify those of ESPnet's inference options that no value of its own restricts.
+
+    Raises:
+        ValueError: Names the option.
+    """
+    weight = options.get("ctc_weight", 0.5)
+    ok = _is_number(weight) and 0 <= weight <= 1
+    _require(
+        ok, "ctc_weight", weight, "from 0 to 1 (the decoder weighs 1 - ctc_weight)"
+    )
+    longest = options.get("maxlenratio", 0.0)
+    shortest = options.get("minlenratio", 0.0)
+    for key, ratio in (("maxlenratio", longest), ("minlenratio", shortest)):
+        _require(_is_number(ratio), key, ratio, "a number")
+    if _exceeds(shortest, longest):
+        raise ValueError(
+            f"minlenratio {shortest} asks for a longer output than maxlenratio {longest} "
+            "allows (positive: labels per encoder frame, 0 standing for 1; negative: "
+            "labels)"
+        )
+
+
+def _exceeds(shortest: float, longest: float) -> bool:
+    """Tell whether a length ratio is above another one of its kind."""
+    longest = longest or 1.0
+    if shortest < 0 and longest < 0:
+        return -shortest > -longest
+    return shortest > longest > 0
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,12 @@ from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from espnet_lenbias.options import ExplicitLengthOptions, SimpleOptions
+from espnet_lenbias.options import (
+    ExplicitLengthOptions,
+    SimpleOptions,
+    verify_counts,
+    verify_weights_and_lengths,
+)
 
 GROUP = "espnet.beam_search"
 
@@ -30,6 +35,10 @@ _OTHER_DECODING = {
     "partial_ar": "partially autoregressive decoding",
     "hugging_face_decoder": "Hugging Face generation",
 }
+
+
+class OptionError(ValueError):
+    """An option that this model, or this machine, cannot follow."""
 
 
 def available_searches() -> list[str]:
@@ -109,8 +118,10 @@ def check_espnet_options(name: str, options: Mapping[str, Any]) -> None:
     Raises:
         ValueError: names the option and says what to do instead.
     """
+    verify_counts(options)
     if name == ESPNET:
         return
+    verify_weights_and_lengths(options)
     for option, what in _OTHER_DECODING.items():
         if options.get(option):
             raise ValueError(
@@ -123,6 +134,46 @@ def check_espnet_options(name: str, options: Mapping[str, Any]) -> None:
             "simple": "say length_norm: true in search_conf, which also prunes by it",
         }[name]
         raise ValueError(f"normalize_length does not go with search: {name}: {remedy}")
+
+
+def check_nbest(conf: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """Verify that as many hypotheses are returned as ``search_conf`` asks for.
+
+    Raises:
+        ValueError: ESPnet's `nbest` would crop them.
+    """
+    asked, returned = conf.get("nbest") or 1, options.get("nbest", 1)
+    if asked > returned:
+        raise ValueError(
+            f"search_conf asks for nbest {asked}, of which nbest {returned} outside of "
+            f"search_conf would leave {returned}: set nbest to {asked} there"
+        )
+
+
+def check_keywords(given: Mapping[str, Any], valid: Iterable[str]) -> None:
+    """Verify the names of keyword arguments.
+
+    Raises:
+        TypeError: says where an option belongs, or names the nearest valid one.
+    """
+    for key, value in given.items():
+        if key in valid:
+            continue
+        owners = _owners(key)
+        if owners:
+            raise TypeError(
+                f"{key} is an option of search: {owners}: say search_conf="
+                f"{ {key: value} }"
+            )
+        raise TypeError(f"there is no option {key}{nearest(key, valid)}")
+
+
+def where_it_belongs(key: str, valid: Iterable[str]) -> str:
+    """Return what to do about an unknown option, or "" if nothing is like it."""
+    owners = _owners(key)
+    if owners:
+        return f"; it is an option of search: {owners}, and goes into search_conf"
+    return nearest(key, valid)
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
@@ -155,13 +206,19 @@ def _entry_point(name: str) -> EntryPoint:
     return points[name]
 
 
-def _unknown_option(name: str, key: str, options: Iterable[str]) -> str:
+def _owners(key: str) -> str:
+    """Return which of this package's searches have the option; "" if none."""
     owners = [
-        other
-        for other, known in OPTIONS.items()
+        name
+        for name, known in OPTIONS.items()
         if key in {field.name for field in fields(known)}
     ]
+    return " and ".join(owners)
+
+
+def _unknown_option(name: str, key: str, options: Iterable[str]) -> str:
+    owners = _owners(key)
     if owners:
-        return f"{key} is an option of search: {' and '.join(owners)}, not of {name}"
+        return f"{key} is an option of search: {owners}, not of {name}"
     known = ", ".join(options) or "none"
     return f"{name} has no option {key}{nearest(key, options)} (its options: {known})"

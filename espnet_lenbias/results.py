@@ -129,16 +129,30 @@ def empty_value(name: str) -> str:
 
 
 def read_keys(path: Path) -> list[str]:
-    """Return the first column of a Kaldi-style file, each key once, in order.
+    """Return the first column of a Kaldi-style file, in order.
 
     Raises:
-        ValueError: There are none.
+        ValueError: There is none, or one twice.
     """
-    with path.open(encoding="utf-8") as f:
-        keys = list(dict.fromkeys(line.split()[0] for line in f if line.strip()))
-    if not keys:
+    try:
+        with path.open(encoding="utf-8") as f:
+            lines = list(f)
+    except UnicodeDecodeError as e:
+        raise ValueError(f"{path} is no text file of lines `key value`") from e
+    first_lines: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            raise ValueError(f"{path}, line {number} is empty: remove it")
+        key = line.split(maxsplit=1)[0]
+        first = first_lines.setdefault(key, number)
+        if first != number:
+            raise ValueError(
+                f"{path}, lines {first} and {number} have the same key {key}: give each "
+                "utterance a key of its own"
+            )
+    if not first_lines:
         raise ValueError(f"{path} holds no utterance keys")
-    return keys
+    return list(first_lines)
 
 
 def _journal_lines(
@@ -157,8 +171,8 @@ def _read_journal(path: Path, options: Mapping[str, str]) -> dict[str, Row]:
     """Return the rows of the utterances that an earlier run has finished."""
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     del lines[-1]  # empty, or what was being written when the run was killed
-    if not lines:
-        return {}
+    if len(lines) < 2:
+        return {}  # no result that could be another run's
     _check_options(path.parent, json.loads(lines[0]), options)
     return dict(json.loads(line) for line in lines[1:])
 

@@ -158,6 +158,7 @@ class LabelSynchronousSearch(BeamSearch):
             found = zip(utts, *decoding.run())
         except RuntimeError as error:
             if not _is_out_of_memory(error):
+                _check_frames(memory, utts)
                 raise
         else:
             yield from found
@@ -207,9 +208,13 @@ class LabelSynchronousSearch(BeamSearch):
             logger.info(
                 f"{tag}{score:6.2f} * {weight:3} = {score * weight:6.2f} for {name}"
             )
-        logger.info(f"{tag}total log probability: {best.original_score:.2f}")
-        logger.info(f"{tag}ranking score: {best.score:.2f}")
-        logger.info(f"{tag}stopped after {trace.steps} positions: {trace.stopped}")
+        # in brackets the names that result files and Python have for these
+        q = f"{best.original_score:.2f} (original_score)"
+        logger.info(f"{tag}total log probability: {q}")
+        logger.info(f"{tag}ranking score: {best.score:.2f} (score)")
+        logger.info(
+            f"{tag}stopped after {trace.steps} positions (steps): {trace.stopped}"
+        )
         if self.token_list is not None:
             labels = best.yseq[self._primer_length() : -1].tolist()
             text = "".join(self.token_list[i] for i in labels)
@@ -224,6 +229,10 @@ class LabelSynchronousSearch(BeamSearch):
             logger.warning(
                 f"{tag}at position {trace.steps} no label was possible (every score was "
                 "-inf), so the output was cut there"
+            )
+        elif trace.stopped == "empty":
+            logger.warning(
+                f"{tag}the encoder makes no frame of the audio, so the text is empty"
             )
 
     def _primer_length(self) -> int:
@@ -360,6 +369,16 @@ class SimpleBeamSearch(LabelSynchronousSearch):
 def _is_out_of_memory(error: RuntimeError) -> bool:
     """Tell whether it is an allocation that failed, on a GPU or on the CPU."""
     return isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
+
+
+def _check_frames(memory: Memory, utts: list[int]) -> None:
+    """Say so where it is no scorer that NaN comes from."""
+    for b in utts:
+        if not memory.frames(b).isfinite().all():
+            raise ScorerError(
+                f"the encoder output of utterance {b} of the batch holds NaN or "
+                "infinity: look at the audio, and at the model's dtype"
+            )
 
 
 def _is_nested(primer: Any) -> bool:

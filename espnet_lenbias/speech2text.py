@@ -1,21 +1,34 @@
 """ESPnet's inference objects with another search."""
 
 import inspect
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from espnet2.bin import asr_inference as espnet_asr
 
-from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
+from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch, CTCPrefixScorer
 from espnet_lenbias.pretrained import model_files
 from espnet_lenbias.registry import (
     ESPNET,
+    OptionError,
     build_search,
     check_espnet_options,
+    check_keywords,
+    check_nbest,
     check_search_conf,
     search_options,
 )
+from espnet_lenbias.utterances import (
+    Audio,
+    AudioError,
+    check_audio,
+    is_finite,
+    short_audio_named,
+)
+
+logger = logging.getLogger(__name__)
 
 
 def use_search(
@@ -31,20 +44,24 @@ def use_search(
         name: One of :func:`espnet_lenbias.available_searches`.
         beam_size: Another beam size; None: the model's.
         **conf: The search's own options (``search_conf`` in a decode config); ``nbest``
-            is the model's unless given.
+            is the model's unless given, and made the model's if it is larger.
 
     Returns:
         The model.
 
     Raises:
         ValueError: No such search or option, or one that the model's do not go with.
-        TypeError: The model does not decode with label-synchronous beam search.
+        OptionError: The model does not decode with label-synchronous beam search, or
+            has no CTC and is to use it. It is a ValueError.
+        TypeError: It is no inference object.
     """
     check_search_conf(name, conf)
     old = _label_synchronous_search(model, name)
     check_espnet_options(name, {"normalize_length": old.normalize_length})
+    _check_ctc(old)
     if "nbest" in search_options(name):
         conf = {"nbest": model.nbest, **conf}
+        model.nbest = max(model.nbest, conf["nbest"] or 1)
 
     search = build_search(name, old, beam_size, **conf)
     search.to(device=model.device, dtype=getattr(torch, model.dtype)).eval()
@@ -65,6 +82,8 @@ class Speech2Text(espnet_asr.Speech2Text):
 
     Raises:
         ValueError: Names the option that is wrong, before any model is loaded.
+        TypeError: Names the keyword that is unknown, and where it belongs.
+        OptionError: See :func:`use_search`.
 
     Examples:
         >>> speech2text = Speech2Text(
@@ -82,10 +101,8 @@ class Speech2Text(espnet_asr.Speech2Text):
         search_conf: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ):
-        conf = dict(search_conf or {})
-        given = inspect.signature(super().__init__).bind_partial(*args, **kwargs)
-        check_search_conf(search, conf)
-        check_espnet_options(search, given.arguments)
+        conf = search_conf or {}
+        given = _verified(search, conf, args, kwargs)
         batch_size = given.arguments.get("batch_size", 1)
         if search != ESPNET and batch_size > 1:
             # ESPnet refuses scorers that its own search cannot batch.
@@ -93,6 +110,7 @@ class Speech2Text(espnet_asr.Speech2Text):
         super().__init__(*given.args, **given.kwargs)
         self.search = search
         self.batch_size = batch_size
+        _check_ctc(self.beam_search)
         if search != ESPNET:
             use_search(self, search, **conf)
 
@@ -105,13 +123,124 @@ class Speech2Text(espnet_asr.Speech2Text):
                 files are in `kwargs`.
             **kwargs: What the constructor takes.
         """
+        if cls is Speech2Text:  # before a download; a subclass may take more
+            options = dict(kwargs)
+            search = options.pop("search", ESPNET)
+            _verified(search, options.pop("search_conf", None) or {}, (), options)
         files = model_files(model_tag) if model_tag is not None else {}
         return cls(**{**kwargs, **files})
+
+    def __call__(self, speech: Audio | Sequence[Audio]) -> Any:
+        """Decode one utterance, or a list of them as one batch.
+
+        Args:
+            speech: (samples,) or a list of such; see :meth:`batch_decode`.
+
+        Returns:
+            The n-best list, (text, tokens, token ids, hypothesis) each, best first; of a
+            list such a list for each utterance.
+
+        Raises:
+            AudioError: The utterance is empty, too short, or holds NaN or infinity.
+        """
+        if self.search == ESPNET or isinstance(speech, (list, tuple)):
+            return super().__call__(speech)
+        check_audio(speech)
+        with short_audio_named(len(speech)):
+            return super().__call__(speech)
+
+    def batch_decode(
+        self, speech: Audio | Sequence[Audio], speech_lengths: Any = None
+    ) -> list[Any]:
+        """Decode a list of utterances as one batch, or a padded array as ESPnet does.
+
+        An utterance of a list that would be an :class:`AudioError` alone gets the empty
+        text, with a warning in the log, and the others are decoded as if without it.
+
+        Args:
+            speech: A list of (samples,), or (B, samples) with `speech_lengths`.
+            speech_lengths: (B,) samples of each.
+
+        Returns:
+            The n-best list of each utterance.
+
+        Raises:
+            AudioError: An utterance of a padded array cannot be decoded.
+        """
+        if self.search == ESPNET:
+            return super().batch_decode(speech, speech_lengths)
+        if isinstance(speech, (list, tuple)):
+            return self._decode_list(speech)
+        if speech_lengths is None:
+            raise ValueError("speech_lengths is required for a padded array")
+        for i, (wave, n_samples) in enumerate(zip(speech, speech_lengths)):
+            check_audio(wave[:n_samples], f"utterance {i} of the batch")
+        with short_audio_named(int(min(speech_lengths))):
+            return super().batch_decode(speech, speech_lengths)
+
+    def _decode_list(self, speech: Sequence[Audio]) -> list[Any]:
+        """Decode a list; see :meth:`batch_decode`."""
+        if not speech:
+            return []
+        waves = [_finite_or_empty(wave, i) for i, wave in enumerate(speech)]
+        try:
+            with short_audio_named(min(map(len, waves))):
+                return super().batch_decode(waves)
+        except AudioError:  # there are encoders that take no batch with such audio
+            pass
+        return [self._decode_or_nothing(wave, i) for i, wave in enumerate(waves)]
+
+    def _decode_or_nothing(self, wave: Audio, place: int) -> Any:
+        """Decode an utterance of a list; the empty text if there is nothing to decode."""
+        try:
+            return self(wave)
+        except AudioError as e:
+            logger.warning(f"utterance {place} of the list: {e}; its text is empty")
+            return self._decode_single_sample(torch.zeros(0, 1))
+
+
+def _verified(
+    search: str, conf: Mapping[str, Any], args: tuple, kwargs: Mapping[str, Any]
+) -> inspect.BoundArguments:
+    """Verify all options, before any model is loaded; return those of ESPnet's."""
+    espnets = inspect.signature(espnet_asr.Speech2Text)
+    check_keywords(kwargs, [*espnets.parameters, "search", "search_conf"])
+    given = espnets.bind_partial(*args, **kwargs)
+    check_search_conf(search, conf)
+    check_espnet_options(search, given.arguments)
+    check_nbest(conf, given.arguments)
+    return given
+
+
+def _check_ctc(search: Any) -> None:
+    """Verify that there is a CTC if it is asked for: a model may be trained without."""
+    scorer = getattr(search, "scorers", {}).get("ctc")
+    if isinstance(scorer, CTCPrefixScorer) and scorer.ctc is None:
+        raise OptionError(
+            f"ctc_weight is {search.weights['ctc']}, and the model has no CTC: set "
+            "ctc_weight: 0.0"
+        )
+
+
+def _finite_or_empty(wave: Audio, place: int) -> Audio:
+    """Return the audio of an utterance of a list; no samples if it has broken ones."""
+    if is_finite(wave):
+        return wave
+    logger.warning(
+        f"utterance {place} of the list: the audio holds NaN or infinity; its text is "
+        "empty"
+    )
+    return wave[:0]
 
 
 def _label_synchronous_search(model: Any, name: str) -> BeamSearch:
     """Return the model's search if another one can take its place."""
-    search = getattr(model, "beam_search", None)
+    if not hasattr(model, "beam_search"):
+        raise TypeError(
+            "use_search takes an inference object such as "
+            f"espnet2.bin.asr_inference.Speech2Text, not {type(model).__name__}"
+        )
+    search = model.beam_search
     swapped = getattr(model, "search", ESPNET) != ESPNET
     if type(search) in (BeamSearch, BatchBeamSearch) or swapped:
         return search
@@ -126,10 +255,9 @@ def _label_synchronous_search(model: Any, name: str) -> BeamSearch:
             f"its search is {type(search).__name__}; build the model without "
             "streaming, time_sync and partial_ar"
         )
-    raise TypeError(
-        f"{type(model).__name__} cannot use search: {name}, which needs ESPnet's "
-        f"label-synchronous BeamSearch or BatchBeamSearch: {what}, or keep ESPnet's "
-        "own with search: espnet"
+    raise OptionError(
+        f"search: {name} takes the place of ESPnet's label-synchronous beam search, and "
+        f"this {type(model).__name__} has another one: {what}; search: espnet keeps it"
     )
 
 

@@ -1,13 +1,25 @@
-"""Reading the utterances of a data set so that a broken one stops no other."""
+"""Utterances: read from a data set so that a broken one stops no other, and checked."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from espnet_lenbias.espnet_compat import ASRTask, ESPnetDataset
+from espnet_lenbias.espnet_compat import ASRTask, ESPnetDataset, TooShortUttError
+from espnet_lenbias.search import ScorerError
+
+Audio = torch.Tensor | np.ndarray  # (samples,)
+
+# Up to so many samples, the window of a long STFT, it is the length that encoders fail
+# at, with whatever message.
+_SHORT = 2048
+
+
+class AudioError(ValueError):
+    """Audio that cannot be decoded: empty, too short for the encoder, NaN, infinity."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,37 @@ def read_batches(
             collate_fn=list,
         )
     )
+
+
+def is_finite(wave: Audio) -> bool:
+    """Tell whether all samples are numbers."""
+    return bool(torch.as_tensor(wave).isfinite().all())
+
+
+def check_audio(wave: Audio, name: str = "the audio") -> None:
+    """Verify that there is something to decode.
+
+    Raises:
+        AudioError: Says what is wrong with the audio of this name.
+    """
+    if not len(wave):
+        raise AudioError(f"{name} is empty")
+    if not is_finite(wave):
+        raise AudioError(f"{name} holds NaN or infinity")
+
+
+@contextmanager
+def short_audio_named(n_samples: int) -> Iterator[None]:
+    """Turn what encoders say of audio that is too short for them into an AudioError."""
+    too_short = f"the audio is too short for the encoder: {n_samples} samples"
+    try:
+        yield
+    except TooShortUttError as e:
+        raise AudioError(f"{too_short} ({e})") from e
+    except RuntimeError as e:
+        if n_samples > _SHORT or isinstance(e, ScorerError):
+            raise
+        raise AudioError(too_short) from e
 
 
 def reason(error: BaseException) -> str:

@@ -202,3 +202,21 @@ def test_lists_are_decoded_as_batches_of_the_same_texts(few, expected):
     assert len(results) == len(few)
     same = [nbest[0][0] == expected[u.key] for nbest, u in zip(results, few)]
     assert sum(same) >= len(few) - 1
+
+
+# --- The demo -------------------------------------------------------------------------
+
+
+def test_the_demo_speaks_before_it_loads_anything_large():
+    code = (
+        "import runpy, sys; sys.argv[1:] = ['--model', 'gone.zip']\n"
+        "try: runpy.run_path(sys.argv[0], run_name='__main__')\n"
+        "except SystemExit as e: print(e, 'torch' in sys.modules)"
+    )
+    code = code.replace("sys.argv[0]", repr(str(RECIPE / "demo.py")))
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    lines = run.stdout.splitlines()
+    assert lines[0].startswith("14 searches, 80 utterances of dev-other, test-other")
+    assert "The defaults take 3 to 4 minutes on two idle CPU cores." in lines
+    assert lines[-1].startswith("demo.py: there is no model gone.zip: name one with")
+    assert lines[-1].endswith(" False"), run.stderr

@@ -9,9 +9,11 @@ from espnet_lenbias import registry
 from espnet_lenbias.registry import (
     available_searches,
     check_espnet_options,
+    check_nbest,
     check_search_conf,
     load_search,
     search_options,
+    where_it_belongs,
 )
 
 
@@ -138,3 +140,36 @@ def test_normalize_length_is_refused():
     with pytest.raises(ValueError, match="it has no length bias to correct"):
         check_espnet_options("explicit_length", {"normalize_length": True})
     check_espnet_options("espnet", {"normalize_length": True})
+
+
+@pytest.mark.parametrize("name", ["espnet", "simple"])
+@pytest.mark.parametrize("option", ["beam_size", "nbest", "batch_size"])
+@pytest.mark.parametrize("value", [0, -1, 1.0, True, "4"])
+def test_counts_are_whole_numbers(name, option, value):
+    check_espnet_options(name, {option: 1})
+    with pytest.raises(ValueError, match=f"{option} must be a whole number of 1 or mo"):
+        check_espnet_options(name, {option: value})
+
+
+def test_espnets_search_may_have_any_weight_and_length():
+    check_espnet_options("espnet", {"ctc_weight": 2.0, "minlenratio": 1.5})
+    with pytest.raises(ValueError, match="ctc_weight must be from 0 to 1 .* not nan"):
+        check_espnet_options("simple", {"ctc_weight": float("nan")})
+    with pytest.raises(ValueError, match="minlenratio must be a number, not '0.5'"):
+        check_espnet_options("simple", {"minlenratio": "0.5"})
+
+
+def test_the_nbest_of_a_search_is_within_espnets():
+    check_nbest({"nbest": 2}, {"nbest": 2})
+    check_nbest({"nbest": None}, {"nbest": 2})  # all that there are
+    check_nbest({}, {})
+    with pytest.raises(ValueError, match="nbest 2, .* leave 1: set nbest to 2 there"):
+        check_nbest({"nbest": 2}, {})
+
+
+def test_where_an_option_belongs():
+    assert where_it_belongs("beamsize", ["beam_size"]) == "; did you mean beam_size?"
+    assert where_it_belongs("eos_threshold", ["beam_size"]) == (
+        "; it is an option of search: simple, and goes into search_conf"
+    )
+    assert where_it_belongs("xyz", ["beam_size"]) == ""

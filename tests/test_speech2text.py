@@ -1,6 +1,8 @@
 import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -15,7 +17,13 @@ from espnet_lenbias import (
     use_search,
 )
 from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
+from espnet_lenbias.registry import OptionError
+from espnet_lenbias.search import ScorerError
+from espnet_lenbias.utterances import AudioError
 
+WITHOUT_CTC = (
+    Path(__file__).parents[1] / "recipes/mini_librispeech/pretrained/asr_rnn.zip"
+)
 DECODING = {"beam_size": 4, "ctc_weight": 0.3, "nbest": 2}
 
 
@@ -140,12 +148,74 @@ def test_use_search_espnet_chooses_as_espnet_does(rnn_model):
         ({"normalize_length": True}, "normalize_length does not go with"),
         ({"streaming": True}, "streaming: .* does not go with"),
         ({"time_sync": True}, "time_sync: .* does not go with"),
+        ({"search_conf": ["nbest"]}, "search_conf must be a mapping"),
+        ({"search_conf": {"nbest": 4}}, "asks for nbest 4, .* set nbest to 4 there"),
+        ({"search_conf": {"nbest": 4}, "nbest": 3}, "set nbest to 4 there"),
+        ({"beam_size": 0}, "beam_size must be a whole number of 1 or more, not 0"),
+        ({"ctc_weight": -0.1}, "ctc_weight must be from 0 to 1"),
+        ({"ctc_weight": 1.1}, "ctc_weight must be from 0 to 1"),
+        ({"minlenratio": 0.5, "maxlenratio": 0.4}, "minlenratio 0.5 asks for a longer"),
+        ({"minlenratio": 1.1}, "than maxlenratio 0.0 allows"),
+        ({"minlenratio": -5, "maxlenratio": -4}, "than maxlenratio -4 allows"),
     ],
 )
-def test_mistakes_show_before_a_model_is_loaded(options, message):
+@pytest.mark.parametrize("packed", [False, True])
+def test_mistakes_show_before_a_model_is_loaded(options, message, packed):
+    options = {"search": "explicit_length", **options}
     with pytest.raises(ValueError, match=message):
-        options = {"search": "explicit_length", **options}
-        Speech2Text("no-such-config.yaml", "no-such-model.pth", **options)
+        if packed:
+            Speech2Text.from_pretrained("no-such-model.zip", **options)
+        else:
+            Speech2Text("no-such-config.yaml", "no-such-model.pth", **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"minlenratio": 0.4, "maxlenratio": 0.4},
+        {"minlenratio": 1.0},
+        {"minlenratio": -4, "maxlenratio": -4},
+        {"minlenratio": -9, "maxlenratio": 0.1},  # which is longer depends on the audio
+        {"ctc_weight": 1},
+        {"search_conf": {"nbest": 2}, "nbest": 2},
+    ],
+)
+def test_options_that_only_look_wrong(options):
+    with pytest.raises(FileNotFoundError):  # of the model
+        Speech2Text("no-such.yaml", "no-such.pth", search="simple", **options)
+
+
+@pytest.mark.parametrize("build", [Speech2Text, Speech2Text.from_pretrained])
+def test_keywords_that_are_none(build):
+    with pytest.raises(TypeError) as e:
+        build("no-such-model.zip", search="explicit_length", score_threshold=8.0)
+    assert str(e.value) == (
+        "score_threshold is an option of search: explicit_length: say "
+        "search_conf={'score_threshold': 8.0}"
+    )
+    with pytest.raises(TypeError, match="no option beamsize; did you mean beam_size?"):
+        build("no-such-model.zip", beamsize=4)
+
+
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+def test_a_model_without_ctc(search):
+    """ESPnet's default ctc_weight is 0.5."""
+    message = "ctc_weight is 0.5, and the model has no CTC: set ctc_weight: 0.0"
+    with pytest.raises(OptionError, match=message):
+        Speech2Text.from_pretrained(str(WITHOUT_CTC), search=search)
+
+
+def test_use_search_on_a_model_without_ctc(transformer_model):
+    model = EspnetSpeech2Text(**transformer_model.files, ctc_weight=0.3)
+    model.beam_search.scorers["ctc"].ctc = None
+    with pytest.raises(ValueError, match="ctc_weight is 0.3, and the model has no CTC"):
+        use_search(model, "explicit_length")
+
+
+def test_use_search_returns_as_many_as_it_is_told(transformer_model, waves):
+    model = EspnetSpeech2Text(**transformer_model.files, ctc_weight=0.3)
+    assert len(use_search(model, "simple")(waves["utt2"])) == 1
+    assert len(use_search(model, "simple", nbest=3)(waves["utt2"])) == 3
 
 
 def test_use_search_refuses_normalize_length(transformer_model):
@@ -160,7 +230,7 @@ def test_use_search_refuses_other_kinds_of_decoding(transformer_model, option):
     model = EspnetSpeech2Text(**files, ctc_weight=0.5, **{option: True})
     name = type(model.beam_search).__name__
     with pytest.raises(
-        TypeError, match=f"its search is {name}; build the model without"
+        OptionError, match=f"its search is {name}; build the model without"
     ):
         use_search(model, "explicit_length")
 
@@ -175,8 +245,109 @@ def test_use_search_refuses_other_kinds_of_decoding(transformer_model, option):
 )
 def test_use_search_refuses_models_without_beam_search(attributes, message):
     model = SimpleNamespace(beam_search=None, nbest=1, **attributes)
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises(OptionError, match=message):
         use_search(model, "explicit_length")
+
+
+def test_use_search_refuses_what_is_no_model():
+    with pytest.raises(TypeError, match="takes an inference object .*, not NoneType"):
+        use_search(None, "explicit_length")
+
+
+# --- Audio that cannot be decoded -----------------------------------------------------
+
+BROKEN = {
+    "empty": np.zeros(0),
+    "one sample": np.ones(1),
+    "too short for the subsampling": np.ones(400),  # 6 frames of the 7 it needs
+    "NaN": np.array([0.1] * 2000 + [np.nan]),
+    "infinity": np.array([np.inf] + [0.1] * 2000),
+}
+MESSAGES = {
+    "empty": "the audio is empty",
+    "one sample": "the audio is too short for the encoder: 1 samples",
+    "too short for the subsampling": "too short for the encoder: 400 samples",
+    "NaN": "the audio holds NaN or infinity",
+    "infinity": "the audio holds NaN or infinity",
+}
+
+
+@pytest.fixture(scope="module", params=["transformer_model", "rnn_model"])
+def recogniser(request):
+    files = request.getfixturevalue(request.param).files
+    return Speech2Text(**files, **DECODING, search="explicit_length")
+
+
+@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("kind", [np.asarray, torch.tensor])
+def test_one_utterance_is_an_error_that_says_what_it_is(recogniser, what, kind):
+    with pytest.raises(AudioError, match=MESSAGES[what]):
+        recogniser(kind(BROKEN[what]))
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_in_a_list_it_has_the_empty_text(recogniser, what, waves):
+    # of the same length, so that no padding changes the encoder's output
+    sound = [waves["utt3"], waves["utt3"]]
+    alone = recogniser(sound[0])
+    for place in (0, 1, 2):
+        results = recogniser([*sound[:place], BROKEN[what], *sound[place:]])
+        (nothing,) = results.pop(place)
+        assert nothing[:3] == ("", [], [])
+        assert nothing[3].steps == 0
+        assert _texts(results) == _texts([alone, alone])
+
+
+def test_a_list_of_nothing_else(recogniser, caplog):
+    results = recogniser(list(BROKEN.values()))
+    assert [nbest[0][0] for nbest in results] == [""] * len(BROKEN)
+    said = "\n".join(caplog.messages)
+    for place, message in enumerate(MESSAGES.values()):
+        assert f"utterance {place} of the list: " in said and message in said
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_in_a_padded_array_it_is_an_error(recogniser, what, waves):
+    good, broken = torch.tensor(waves["utt3"]), torch.tensor(BROKEN[what])
+    if what in ("empty", "NaN", "infinity"):
+        padded = torch.nn.utils.rnn.pad_sequence([good, broken], batch_first=True)
+        lengths = [len(good), len(broken)]
+        message = "utterance 1 of the batch " + MESSAGES[what].removeprefix(
+            "the audio "
+        )
+    else:
+        padded, lengths, message = broken[None], [len(broken)], MESSAGES[what]
+    with pytest.raises(AudioError, match=message):
+        recogniser.batch_decode(padded, lengths)
+    for result in recogniser.batch_decode(torch.stack([good, good]), [len(good)] * 2):
+        assert _texts([result]) == _texts([recogniser(waves["utt3"])])
+
+
+def test_an_empty_list(recogniser):
+    assert recogniser([]) == []
+
+
+@pytest.mark.parametrize(
+    "n_samples, error", [(400, ScorerError), (3000, ScorerError), (3000, RuntimeError)]
+)
+def test_other_errors_are_not_put_down_to_the_audio(
+    recogniser, n_samples, error, monkeypatch
+):
+    def break_down(**batch):
+        raise error("something else")
+
+    monkeypatch.setattr(recogniser.asr_model, "encode", break_down)
+    for speech in (np.ones(n_samples), [np.ones(n_samples)] * 2):
+        with pytest.raises(error, match="something else"):
+            recogniser(speech)
+
+
+def test_nan_from_the_encoder_is_not_put_down_to_a_scorer(recogniser):
+    search = recogniser.beam_search
+    x = torch.zeros(2, 4, 16)
+    x[1, 2, 5] = torch.nan
+    with pytest.raises(ScorerError, match="encoder output of utterance 1 .* the audio"):
+        search(x, x_lengths=torch.tensor([4, 4]))
 
 
 @pytest.fixture

@@ -14,9 +14,13 @@ from pathlib import Path
 
 from espnet_lenbias.decode_options import get_parser, parse, run_options
 from espnet_lenbias.espnet_compat import commandline
+from espnet_lenbias.registry import OptionError
 from espnet_lenbias.results import OtherRunError, ResultFolder, read_keys
 
 MODULE = "espnet2.bin.asr_inference"
+
+# Types of data whose files have a line for each utterance, which its key begins.
+_KEYED = ("sound", "multi_columns_sound", "kaldi_ark", "npy", "text")
 
 # Decodes batches of utterances into the folder; returns why utterances have no result.
 Decode = Callable[
@@ -42,12 +46,9 @@ def run(
         args: The tool's options.
         decode: How; in this process unless given.
     """
-    if args.word_lm_train_config is not None:
-        raise NotImplementedError("Word LM is not implemented")
-    if args.ngpu > 1:
-        raise NotImplementedError("only single GPU decoding is supported")
     try:
-        keys = read_keys(Path(args.key_file or args.data_path_and_name_and_type[0][0]))
+        _check_implemented(args)
+        keys = _keys(args)
         folder = ResultFolder(Path(args.output_dir), keys, run_options(args))
     except (OSError, OtherRunError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
@@ -61,9 +62,29 @@ def run(
     if done:
         logging.info(f"{done} of {len(keys)} utterances are decoded already")
     pending = folder.pending(args.batch_size)
-    failures = (decode or _decode)(args, folder, pending) if pending else {}
+    try:
+        failures = (decode or _decode)(args, folder, pending) if pending else {}
+    except OptionError as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
     folder.finish(args.nbest)
     return _report(failures, len(keys))
+
+
+def _keys(args: argparse.Namespace) -> list[str]:
+    """Return the keys of the utterances to decode; verify those of the data."""
+    data = args.data_path_and_name_and_type
+    for path, _, kind in data:
+        if kind in _KEYED:
+            read_keys(Path(path))
+    return read_keys(Path(args.key_file or data[0][0]))
+
+
+def _check_implemented(args: argparse.Namespace) -> None:
+    """Refuse what the options of ESPnet's tool can say and it does not do."""
+    if args.word_lm_train_config is not None:
+        raise ValueError("word_lm_train_config: there is no decoding with a word LM")
+    if args.ngpu > 1:
+        raise ValueError(f"ngpu is {args.ngpu}, and a process decodes on one GPU")
 
 
 def _decode(

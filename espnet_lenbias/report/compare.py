@@ -10,13 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import batched
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import soundfile
-import torch
-from torch.nn.utils.rnn import pad_sequence
 
-from espnet_lenbias.espnet_compat import BeamSearch, Hypothesis
 from espnet_lenbias.registry import (
     ESPNET,
     build_search,
@@ -24,6 +21,11 @@ from espnet_lenbias.registry import (
     search_options,
 )
 from espnet_lenbias.report.scoring import read_text
+
+if TYPE_CHECKING:  # slow to load, and not all that imports this decodes
+    import torch
+
+    from espnet_lenbias.espnet_compat import BeamSearch, Hypothesis
 
 
 @dataclass(frozen=True)
@@ -114,23 +116,27 @@ def read_set(root: Path, name: str) -> list[Utterance]:
     return utterances
 
 
-@torch.no_grad()
-def encode(model: Any, audio: Path) -> torch.Tensor:
+def encode(model: Any, audio: Path) -> "torch.Tensor":
     """Return the encoder output of an audio file, (T, D)."""
+    import torch
+
     samples, _ = soundfile.read(audio, dtype="float32")
     speech = torch.from_numpy(samples).unsqueeze(0)
     speech = speech.to(device=model.device, dtype=getattr(torch, model.dtype))
     lengths = torch.tensor([speech.size(1)], device=model.device)
-    x, _ = model.asr_model.encode(speech=speech, speech_lengths=lengths)
+    with torch.no_grad():
+        x, _ = model.asr_model.encode(speech=speech, speech_lengths=lengths)
     return (x[0] if isinstance(x, tuple) else x)[0]  # a tuple: with intermediate CTC
 
 
-def row_search(model: Any, row: Row) -> BeamSearch:
+def row_search(model: Any, row: Row) -> "BeamSearch":
     """Return a row's search over the model's scorers.
 
     Raises:
         ValueError: There is no such search, or it does not take these options.
     """
+    import torch
+
     check_search_conf(row.search, row.conf)
     n_vocab = model.beam_search.n_vocab
     if row.search == ESPNET and row.beam_size > n_vocab:
@@ -163,9 +169,8 @@ class Contestant:
         if not hasattr(self.search, "trace"):
             self._positions = PositionCounter(self.search)
 
-    @torch.no_grad()
     def decode(
-        self, utterances: Sequence[Utterance], encoded: Sequence[torch.Tensor]
+        self, utterances: Sequence[Utterance], encoded: Sequence["torch.Tensor"]
     ) -> list[Result]:
         """Decode a batch.
 
@@ -193,14 +198,17 @@ class Contestant:
             for utterance, hyp, n_steps in zip(utterances, hyps, steps, strict=True)
         ]
 
-    def _best(self, encoded: Sequence[torch.Tensor]) -> list[Hypothesis]:
+    def _best(self, encoded: Sequence["torch.Tensor"]) -> list["Hypothesis"]:
         """Return the best hypothesis of each utterance."""
+        import torch
+
         ratios = (self.model.maxlenratio, self.model.minlenratio)
-        if len(encoded) == 1:
-            return self.search(encoded[0], *ratios)[:1]
-        lengths = torch.tensor([len(x) for x in encoded], device=encoded[0].device)
-        x = pad_sequence(encoded, batch_first=True)
-        return [nbest[0] for nbest in self.search(x, *ratios, x_lengths=lengths)]
+        with torch.no_grad():
+            if len(encoded) == 1:
+                return self.search(encoded[0], *ratios)[:1]
+            lengths = torch.tensor([len(x) for x in encoded], device=encoded[0].device)
+            x = torch.nn.utils.rnn.pad_sequence(encoded, batch_first=True)
+            return [nbest[0] for nbest in self.search(x, *ratios, x_lengths=lengths)]
 
     def _steps(self, n_utts: int) -> list[int]:
         """Return how many positions the last call expanded for each utterance."""
@@ -215,9 +223,9 @@ class PositionCounter:
     It stands in for the method `search`, which ESPnet's loop calls once a position.
     """
 
-    def __init__(self, search: BeamSearch):
+    def __init__(self, search: "BeamSearch"):
         self._search = search.search
-        self._done: list[torch.Tensor | None] = []  # at each position: (B,) bool
+        self._done: list[Any] = []  # at each position: (B,) bool
         search.search = self
 
     def __call__(self, running_hyps: Any, *args: Any, **kwargs: Any) -> Any:
@@ -235,14 +243,16 @@ class PositionCounter:
         return steps
 
 
-def _text(model: Any, hyp: Hypothesis) -> str:
+def _text(model: Any, hyp: "Hypothesis") -> str:
     """Return the text of a hypothesis as ESPnet does: without blanks, whose id is 0."""
     ids = [label for label in hyp.yseq[1:-1].tolist() if label != 0]
     return model.tokenizer.tokens2text(model.converter.ids2tokens(ids))
 
 
-def _now(x: torch.Tensor) -> float:
+def _now(x: "torch.Tensor") -> float:
     """Return the time in seconds, once the tensor's device has done its work."""
     if x.is_cuda:
+        import torch
+
         torch.cuda.synchronize(x.device)
     return time.perf_counter()

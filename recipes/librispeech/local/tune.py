@@ -7,6 +7,7 @@ name. The model is loaded once, and each utterance is encoded once for all setti
 
 import argparse
 import copy
+import logging
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -86,6 +87,8 @@ def get_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Run the command; see the module's docstring."""
     args = get_parser().parse_args()
+    # That an output reached the length limit is a warning, of many searches a flood.
+    logging.basicConfig(level=logging.ERROR)
     model = yaml.safe_load(args.model.read_text(encoding="utf-8"))
     vocabulary = model.pop("vocabulary")
     tried = {name: getattr(args, name) for name in PLACES}
