@@ -222,11 +222,12 @@ def test_tables_and_plot(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(bench, "SIZES", SIZES)
     options = ["--beams", "4", "1", "--steps", "2", "--repeats", "1"]
     options += ["--espnet_seconds", "0", "--threads", str(threads)]
+    options += ["--large_vocabs", "40", "50"]
     bench.main([*options, "--models", *SIZES, "--output_dir", str(tmp_path)])
 
     printed = capsys.readouterr().out
     assert f"CPU threads: {threads}, float32, torch {torch.__version__}" in printed
-    table, batches = (tmp_path / "speed.md").read_text().split("\n\n")[1:]
+    table, batches, large = (tmp_path / "speed.md").read_text().split("\n\n")[1:]
     assert cells(table) == [
         ["decoder", "beam", "steps"],
         ["transformer", "1", "2"],
@@ -247,6 +248,11 @@ def test_tables_and_plot(tmp_path, monkeypatch, capsys):
     assert cells(batches)[1:] == [
         [model, "explicit_length", str(n)] for model in SIZES for n in (4, 8, 16)
     ]
+    assert cells(large) == [
+        ["decoder", "V", "beam"],
+        ["transformer", "40", "4"],
+        ["transformer", "50", "4"],
+    ]
     assert (tmp_path / "beams.csv").read_text().splitlines()[0] == (
         "model,beam_size,steps,floor,explicit_length,espnet,espnet_from,"
         "speedup,of_floor,of_simple,megabytes,espnet_megabytes"
@@ -265,6 +271,7 @@ def cells(table: str) -> list[list[str]]:
     [
         (["--beams", "8", "5001"], "--beams must be from 1 to 5000"),
         (["--steps", "1"], "--steps must be 2 or more"),
+        (["--large_vocabs", "4999"], "--large_vocabs must be 5000 or more"),
         (["--repeats", "0"], "--repeats must be 1 or more"),
     ],
 )

@@ -17,6 +17,7 @@ from beams import BATCHES, Bench, Settings
 from corpus import bundled, corpus_lines
 from decoders import LSTMSize, TransformerSize
 from figure import step_figure
+from large import large_line
 from tqdm import tqdm
 
 from espnet_lenbias.report.tables import markdown_table, write_csv
@@ -25,6 +26,7 @@ HERE = Path(__file__).resolve().parent
 
 SIZES = {"transformer": TransformerSize(), "lstm": LSTMSize()}
 CORPUS = "mini_librispeech"
+LARGE = "transformer"  # the one that is taken to large vocabularies
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -54,6 +56,14 @@ def get_parser() -> argparse.ArgumentParser:
         type=int,
         default=25,
         help="positions of a search with random weights; large beams take fewer",
+    )
+    add(
+        "--large_vocabs",
+        nargs="*",
+        type=int,
+        default=[5000, 10000],
+        help="vocabulary sizes at which the largest of --beams goes through all --steps, "
+        "once, on the transformer",
     )
     add("--repeats", type=int, default=5, help="timed rounds, whose median counts")
     add("--device", choices=["cpu", "cuda"], default="cpu", help="where to decode")
@@ -108,6 +118,10 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
             f"--beams must be from 1 to {vocab}: ESPnet's search fails where the beam "
             "is larger than the vocabulary"
         )
+    if min(args.large_vocabs, default=vocab) < max(args.beams):
+        parser.error(
+            f"--large_vocabs must be {max(args.beams)} or more, the largest beam"
+        )
     if args.steps < 2:
         parser.error("--steps must be 2 or more: ours takes one to end what runs on")
     if args.repeats < 1:
@@ -156,7 +170,13 @@ def random_tables(args: argparse.Namespace, machine: str) -> dict[str, list[Any]
     if not beams:
         return {}
     step_figure(beams, machine).savefig(args.output_dir / "step.png")
-    return {"beams": beams, "batches": batches}
+    tables = {"beams": beams, "batches": batches}
+    if LARGE in args.models and args.large_vocabs:
+        tables["large"] = [
+            large_line(LARGE, SIZES[LARGE], vocab, max(args.beams), settings)
+            for vocab in tqdm(args.large_vocabs, desc=f"{LARGE}, vocabularies")
+        ]
+    return tables
 
 
 if __name__ == "__main__":
