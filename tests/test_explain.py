@@ -10,9 +10,10 @@ import soundfile
 import yaml
 
 from espnet_lenbias import cli, decode, explain
+from tests.bundled import bundled
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "mini_librispeech"
-PACKED = str(RECIPE / "pretrained" / "asr_transformer.zip")
+PACKED = str(bundled("asr_transformer"))
 AUDIO = min((RECIPE / "slice" / "LibriSpeech" / "dev-clean").rglob("*.flac"))
 
 

@@ -18,10 +18,11 @@ from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decode_options import get_parser, parse
 from espnet_lenbias.registry import check_espnet_options, check_search_conf
 from espnet_lenbias.report.scoring import Errors, count_errors, read_text
+from tests.bundled import bundled
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "librispeech"
 MINI = RECIPE.parent / "mini_librispeech"
-PACKED = MINI / "pretrained" / "asr_transformer.zip"
+PACKED = bundled("asr_transformer")
 SLICE = MINI / "slice" / "LibriSpeech"
 
 NORM, EOS = {"length_norm": True}, {"eos_threshold": 1.5}

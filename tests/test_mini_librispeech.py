@@ -1,5 +1,6 @@
 """The bundled model and audio through every way of choosing a search."""
 
+import csv
 import subprocess
 import sys
 from pathlib import Path
@@ -24,9 +25,10 @@ from espnet_lenbias.report.compare import (
 )
 from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.summary import errors_of
+from tests.bundled import bundled
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "mini_librispeech"
-PACKED = str(RECIPE / "pretrained" / "asr_transformer.zip")
+PACKED = str(bundled("asr_transformer"))
 SLICE = RECIPE / "slice" / "LibriSpeech"
 
 DECODING = {"beam_size": 8, "ctc_weight": 0.0, "lm_weight": 0.0}
@@ -220,3 +222,29 @@ def test_the_demo_speaks_before_it_loads_anything_large():
     assert "The defaults take 3 to 4 minutes on two idle CPU cores." in lines
     assert lines[-1].startswith("demo.py: there is no model gone.zip: name one with")
     assert lines[-1].endswith(" False"), run.stderr
+
+
+def test_the_demo_adds_a_huge_beam_on_a_few_utterances(tmp_path):
+    options = "--sets dev-clean --utterances 3 --searches simple explicit_length"
+    options += " --beams 2 --largest 4 --huge 400 --few 2"  # of 300 labels
+    command = [sys.executable, str(RECIPE / "demo.py"), *options.split()]
+    command += ["--output_dir", str(tmp_path), "--model", PACKED]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    with (tmp_path / "huge.csv").open() as f:
+        lines = list(csv.DictReader(f))
+    assert [(line["search"], line["beam_size"]) for line in lines] == [
+        (search, beam)
+        for search in ("simple", "explicit_length")
+        for beam in ("2", "4", "400")
+    ]
+    with (tmp_path / "utterances.csv").open() as f:
+        results = list(csv.DictReader(f))
+    with (tmp_path / "huge_utterances.csv").open() as f:
+        few = {row["utterance"] for row in csv.DictReader(f)}
+    assert len(few) == 2
+    small = [r for r in results if r["search"] == "simple" and r["beam_size"] == "2"]
+    assert len(small) == 3
+    steps = [int(r["steps"]) for r in small if r["utterance"] in few]
+    assert float(lines[0]["steps"]) == sum(steps) / 2
+    assert "2 of the utterances (references: " in run.stdout

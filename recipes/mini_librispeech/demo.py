@@ -84,6 +84,13 @@ def get_parser() -> argparse.ArgumentParser:
         default=256,
         help=f"one more beam size for {' and '.join(AT_LARGEST)}; 0: none",
     )
+    add(
+        "--huge",
+        type=int,
+        default=5000,
+        help="a beam size for the same two on a few of the utterances; 0: none",
+    )
+    add("--few", type=int, default=6, help="how many, spread over all")
     add("--batch_size", type=int, default=1, help="utterances decoded together")
     return parser
 
@@ -110,9 +117,16 @@ def main(cmd: Sequence[str] | None = None) -> None:
     print("decoding", flush=True)
     batches = compare(model, rows, utterances, args.batch_size)
     results = collect(batches, len(utterances), len(rows))
+    few, huge = spread(utterances, args.few), []
+    if args.huge:
+        print(f"decoding {len(few)} of them at beam {args.huge}", flush=True)
+        rows_of_few = make_rows(AT_LARGEST, [args.huge], 0)
+        huge = collect(compare(model, rows_of_few, few, 1), len(few), len(rows_of_few))
 
     args.output_dir.mkdir(parents=True, exist_ok=True)
     text = write_tables(results, args.sets, args.output_dir)
+    if huge:
+        text += huge_table(results, huge, few, args.output_dir)
     if {"simple", "explicit_length"} <= set(args.searches):
         key = most_shortened(results, "simple")
         example = next(u for u in utterances if u.key == key)
@@ -194,6 +208,31 @@ def write_tables(results: Sequence[Result], sets: Sequence[str], folder: Path) -
     write_csv(folder / "comparison.csv", [line for t in [*by_set, total] for line in t])
     beam_figure(total).savefig(folder / "beam_size.png")
     return markdown_table(total)
+
+
+def huge_table(
+    results: Sequence[Result],
+    huge: Sequence[Result],
+    few: Sequence[Utterance],
+    folder: Path,
+) -> str:
+    """Return the table over a few utterances, all beams of the searches at a huge one.
+
+    Args:
+        results: Those of the other beams, of these utterances and of others.
+        huge: Those of the huge beam.
+        few: The utterances.
+        folder: Gets the results and the table.
+    """
+    keys = {utterance.key for utterance in few}
+    same = [r for r in results if r.utterance in keys and r.search in AT_LARGEST]
+    lines = error_lines([*same, *huge], f"{len(few)} utterances")
+    lines.sort(key=lambda line: (AT_LARGEST.index(line.search), line.beam_size))
+    write_csv(folder / "huge_utterances.csv", huge)
+    write_csv(folder / "huge.csv", lines)
+    words = mean(len(u.reference.split()) for u in few)
+    heading = f"{len(few)} of the utterances (references: {words:.1f} words on average)"
+    return f"\n{heading}\n\n{markdown_table(lines)}"
 
 
 def example_table(results: Sequence[Result], example: Utterance) -> str:
