@@ -3,6 +3,7 @@
 import csv
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -191,6 +192,16 @@ def test_a_missing_flac_is_named(corpus):
     run = _run_sh(corpus, "--stop_stage", 1)
     assert run.returncode != 0
     assert f"no audio: {key}" in run.stderr
+
+
+def test_a_truncated_flac_is_named(corpus):
+    path = list(_audio(corpus).values())[3]
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert soundfile.info(path).frames  # the header is whole
+    run = _run_sh(corpus, "--stop_stage", 1)
+    assert run.returncode != 0
+    assert "1 faults" in run.stderr
+    assert re.search(f"(unreadable|truncated) audio: {path}", run.stderr)
 
 
 def test_an_unreadable_flac_is_named(corpus):

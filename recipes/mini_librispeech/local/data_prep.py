@@ -5,6 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import soundfile
+from tqdm import tqdm
 
 
 def read_transcripts(root):
@@ -17,22 +18,29 @@ def read_transcripts(root):
     return texts
 
 
+def fault(path):
+    """What is wrong with an audio file, "" if nothing; it is read to its end."""
+    try:
+        expected = soundfile.info(str(path)).frames
+        samples, _ = soundfile.read(str(path), dtype="int16")
+    except RuntimeError as error:
+        return f"unreadable audio: {path} ({error})"
+    if len(samples) < expected:
+        return f"truncated audio: {path} ({len(samples)} of {expected} samples)"
+    return "" if expected else f"empty audio: {path}"
+
+
 def faults(texts, audio):
-    """What is wrong with a set, one line for each missing or unreadable file."""
+    """What is wrong with a set, one line for each missing or broken file."""
     found = [
         f"no transcript: {path}"
         for key, path in sorted(audio.items())
         if key not in texts
     ]
-    for key in sorted(texts):
-        if key not in audio:
-            found.append(f"no audio: {key}")
-            continue
-        try:
-            if soundfile.info(str(audio[key])).frames == 0:
-                found.append(f"empty audio: {audio[key]}")
-        except RuntimeError as error:
-            found.append(f"unreadable audio: {audio[key]} ({error})")
+    found += [f"no audio: {key}" for key in sorted(texts) if key not in audio]
+    # a bar for a person, none in a log
+    for key in tqdm(sorted(texts.keys() & audio.keys()), unit="file", disable=None):
+        found += filter(None, [fault(audio[key])])
     return found
 
 
@@ -68,7 +76,10 @@ def main():
     for name in args.sets:
         root = args.librispeech / name
         if not root.is_dir():
-            raise SystemExit(f"{root} does not exist")
+            raise SystemExit(
+                f"there is no folder {root}: name the one that holds the sets, each as "
+                "<set>/<speaker>/<chapter>/{*.flac,*.trans.txt}"
+            )
         texts = read_transcripts(root)
         audio = {path.stem: path for path in root.rglob("*.flac")}
         wrong = faults(texts, audio)
