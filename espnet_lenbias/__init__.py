@@ -9,7 +9,7 @@ _HOMES = {
     "ExplicitLengthBeamSearch": "search",
     "SimpleBeamSearch": "search",
     "Speech2Text": "speech2text",
-    "use_search": "speech2text",
+    "use_search": "swap",
     "available_searches": "registry",
 }
 

@@ -5,8 +5,9 @@ ESPnet's recipes run their tools as ``${python} -m espnet2.bin...``. With
     ./run.sh --stage 12 --stop_stage 13 --python "python3 -m espnet_lenbias" \\
         --inference_config conf/decode_explicit_length.yaml
 
-the decode config may say `search:` and `search_conf:`. All but the inference tool that
-is replaced runs as if `python3` alone had been given.
+the decode config may say `search:` and `search_conf:`; so with ``st.sh``, ``mt.sh``,
+``s2t.sh`` and ``slu.sh``. All but the inference tools that are replaced runs as if
+`python3` alone had been given.
 
     python -m espnet_lenbias searches     lists the searches and their options
 
@@ -18,9 +19,13 @@ import sys
 from collections.abc import Sequence
 
 from espnet_lenbias import cli
+from espnet_lenbias.tools import OTHER_TOOLS, TOOLS
 
-# ESPnet's tool -> the one that runs in its place.
-REPLACED = {"espnet2.bin.asr_inference": "espnet_lenbias.bin.asr_inference"}
+# ESPnet's tool -> what runs in its place.
+REPLACED = {tool.module: [tool.drop_in] for tool in TOOLS}
+REPLACED |= {
+    module: ["espnet_lenbias.bin.other_inference", module] for module in OTHER_TOOLS
+}
 
 # Python's options, single letters that can be joined, which take a value; with these
 # two its options end, and the rest belongs to the program.
@@ -41,9 +46,10 @@ def replaced(args: Sequence[str]) -> list[str]:
                 continue
             value = letters[j + 1 :]
             if letter == "m" and value:
-                args[i] = f"-{letters[: j + 1]}{REPLACED.get(value, value)}"
+                module, *more = REPLACED.get(value, [value])
+                args[i : i + 1] = [f"-{letters[: j + 1]}{module}", *more]
             elif letter == "m" and i + 1 < len(args):
-                args[i + 1] = REPLACED.get(args[i + 1], args[i + 1])
+                args[i + 1 : i + 2] = REPLACED.get(args[i + 1], [args[i + 1]])
             if letter in _PROGRAM:
                 return args
             i += not value

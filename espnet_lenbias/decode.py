@@ -1,7 +1,6 @@
 """Decoding a data set: batches in, result rows out, no utterance harming another."""
 
 import argparse
-import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -10,35 +9,40 @@ import numpy as np
 import torch
 
 from espnet_lenbias.decode_log import paired_markers
-from espnet_lenbias.espnet_compat import ASRTask, ESPnetDataset, set_all_random_seed
+from espnet_lenbias.espnet_compat import ESPnetDataset, set_all_random_seed
 from espnet_lenbias.registry import OptionError
 from espnet_lenbias.results import Outcome, Row, empty_value
 from espnet_lenbias.search import Hypothesis
-from espnet_lenbias.speech2text import Speech2Text
+from espnet_lenbias.tools import ASR, Tool
 from espnet_lenbias.utterances import Batch, Unreadable, build_dataset, reason
 
 # (key, data) of utterances that could be read.
 Readable = Sequence[tuple[str, dict[str, np.ndarray]]]
 
-# ESPnet's result for one utterance: (text, tokens, token ids, hypothesis), best first.
-NBest = Sequence[tuple[str | None, list[str], list[int], Any]]
+# ESPnet's result for one utterance, best first: (text, tokens, token ids, hypothesis), or
+# of s2t (text, tokens, token ids, text without special symbols, hypothesis).
+NBest = Sequence[tuple]
 
 Collate = Callable[[Readable], tuple[list[str], dict[str, torch.Tensor]]]
 
 
-def load(args: argparse.Namespace) -> tuple[Speech2Text, ESPnetDataset, Collate]:
+def load(
+    args: argparse.Namespace, tool: Tool = ASR
+) -> tuple[Any, ESPnetDataset, Collate]:
     """Return the model, the data set and the padding that a run's options ask for."""
-    model = load_model(args)
+    model = load_model(args, tool)
+    train_args = getattr(model, tool.train_args)
     dataset = build_dataset(
         args.data_path_and_name_and_type,
-        model.asr_train_args,
+        tool.task(),
+        train_args,
         args.dtype,
         args.allow_variable_data_keys,
     )
-    return model, dataset, ASRTask.build_collate_fn(model.asr_train_args, False)
+    return model, dataset, tool.task().build_collate_fn(train_args, False)
 
 
-def load_model(args: argparse.Namespace) -> Speech2Text:
+def load_model(args: argparse.Namespace, tool: Tool = ASR) -> Any:
     """Return the model with the search that a run's options ask for.
 
     Raises:
@@ -50,9 +54,12 @@ def load_model(args: argparse.Namespace) -> Speech2Text:
             "on the CPU"
         )
     set_all_random_seed(args.seed)
-    taken = inspect.signature(Speech2Text.__base__).parameters
+    inference_class = tool.inference_class()
+    taken = inference_class.espnet_options().parameters
     options = {key: value for key, value in vars(args).items() if key in taken}
-    model = Speech2Text.from_pretrained(
+    for key in tool.symbols:
+        options[key] = f"<{options[key].lstrip('<').rstrip('>')}>"
+    model = inference_class.from_pretrained(
         args.model_tag,
         search=args.search,
         search_conf=args.search_conf,
@@ -67,7 +74,7 @@ def decode(model: Any, batches: Iterable[Batch], collate: Collate) -> Iterator[O
     """Decode batches of utterances.
 
     Args:
-        model: ESPnet's or our ``Speech2Text``.
+        model: ESPnet's or our inference object.
         batches: See :func:`espnet_lenbias.utterances.read_batches`.
         collate: ESPnet's, which pads the data of utterances into a batch.
 
@@ -95,32 +102,54 @@ def refuse_no_frames(search: torch.nn.Module | None) -> None:
 
 
 def _refuse_no_frames(_: torch.nn.Module, args: tuple, kwargs: dict) -> None:
+    if "is_final" in kwargs:  # a block, which may bring no frame
+        return
     x = kwargs["x"] if "x" in kwargs else args[0]
     lengths = kwargs.get("x_lengths")
     if x.size(-2) == 0 or (lengths is not None and bool((lengths <= 0).any())):
         raise ValueError("too short: the encoder makes no frame of it")
 
 
-def result_row(results: Any, nbest: int, multi_speaker: bool) -> Row:
+def result_row(
+    results: Any, nbest: int, multi_speaker: bool = False, source_nbest: int = 1
+) -> Row:
     """Return what an utterance's result puts into each file.
 
     Args:
-        results: What ESPnet's ``Speech2Text`` returns for it.
+        results: What ESPnet's inference object returns for it.
         nbest: How many ranks have files.
         multi_speaker: Whether there is an n-best list for each speaker.
+        source_nbest: How many ranks of the source text of a translation have files.
     """
     if multi_speaker:
         row = {}
         for speaker, nbest_list in enumerate(results, 1):
             row |= _nbest_row(nbest_list, nbest, f"_spk{speaker}")
         return row
-    interctc = {}
-    if isinstance(results, tuple):  # with the encoder's intermediate predictions
-        results, interctc = results
+    more = {}
+    if isinstance(results, tuple):
+        results, more = results
     row = _nbest_row(results, nbest, "")
-    for layer, tokens in interctc.items():
-        row[f"1best_recog/encoder_interctc_layer{layer}.txt"] = " ".join(tokens)
+    if isinstance(more, dict):  # the encoder's intermediate predictions
+        for layer, tokens in more.items():
+            row[f"1best_recog/encoder_interctc_layer{layer}.txt"] = " ".join(tokens)
+    else:
+        row |= _source_row(more, source_nbest)
     return row
+
+
+def _source_row(results: Sequence[tuple], nbest: int) -> Row:
+    """Return the fields of the source text of a translation, where it is searched too.
+
+    Args:
+        results: (text, tokens, token ids, hypothesis, hidden states), best first.
+        nbest: How many ranks have files.
+    """
+    row = _nbest_row([result[:4] for result in results], nbest, "")
+    return {
+        name.replace("best_recog/", "asr_best_recog/asr_"): value
+        for name, value in row.items()
+    }
 
 
 def _nbest_row(results: NBest, nbest: int, suffix: str) -> Row:
@@ -138,9 +167,10 @@ def _nbest_row(results: NBest, nbest: int, suffix: str) -> Row:
 
 
 def _fields(
-    text: str | None, tokens: list[str], token_ids: list[int], hypothesis: Any
+    text: str | None, tokens: list[str], token_ids: list[int], *more: Any
 ) -> dict[str, str]:
     """Return the values that ESPnet writes for a hypothesis, and ours if it is ours."""
+    *plain_text, hypothesis = more
     fields = {
         "token": " ".join(tokens),
         "token_int": " ".join(map(str, token_ids)),
@@ -148,6 +178,8 @@ def _fields(
     }
     if text is not None:
         fields["text"] = text
+    if plain_text and plain_text[0] is not None:
+        fields["text_nospecial"] = plain_text[0]
     if isinstance(hypothesis, Hypothesis):
         fields["original_score"] = str(hypothesis.original_score)
         fields["steps"] = str(hypothesis.steps)
@@ -165,8 +197,7 @@ def _recognise(model: Any, batch: Readable, collate: Collate) -> Iterator[Outcom
     try:
         with paired_markers():
             results = _call(model, collate(batch)[1])
-            multi_speaker = model.enh_s2t_task or model.multi_asr
-            rows = [result_row(r, model.nbest, multi_speaker) for r in results]
+            rows = [_row(model, result) for result in results]
     except Exception as e:  # whatever it is, it is this batch's alone
         why = reason(e)
     else:
@@ -182,6 +213,14 @@ def _recognise(model: Any, batch: Readable, collate: Collate) -> Iterator[Outcom
     logging.warning(f"Utterances {keys}: {why}; retrying them one at a time")
     for utterance in batch:
         yield from _recognise(model, [utterance], collate)
+
+
+def _row(model: Any, result: Any) -> Row:
+    """Return what the result of a model puts into each file."""
+    several = getattr(model, "enh_s2t_task", False) or getattr(
+        model, "multi_asr", False
+    )
+    return result_row(result, model.nbest, several, getattr(model, "asr_nbest", 1))
 
 
 def _call(model: Any, batch: dict[str, torch.Tensor]) -> list:

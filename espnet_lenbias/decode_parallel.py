@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from espnet_lenbias.bin.asr_inference import MODULE, run
+from espnet_lenbias.bin.drop_in import run
 from espnet_lenbias.cluster import (
     JOB_QUEUES,
     LOCAL,
@@ -27,6 +27,7 @@ from espnet_lenbias.cluster import (
 from espnet_lenbias.decode_options import get_parser, parse
 from espnet_lenbias.pretrained import model_files
 from espnet_lenbias.results import Outcome, ResultFolder
+from espnet_lenbias.tools import ASR
 
 if TYPE_CHECKING:
     from espnet_lenbias.decode_worker import Decoded
@@ -47,7 +48,7 @@ _WORKERS_DIED = (
 
 def main(cmd: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
-    parser = get_parser(MODULE)
+    parser = get_parser(ASR.module)
     parser.prog = "espnet-lenbias decode"
     parser.description = (
         "Decode as `python -m espnet_lenbias.bin.asr_inference` does, with all its "
@@ -58,7 +59,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     try:
         workers = choose_workers(*(vars(args).pop(name) for name in names))
         decode = partial(_decode, workers) if workers else None
-        return run(parser, args, decode)
+        return run(ASR, parser, args, decode)
     except ClusterError as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     except KeyboardInterrupt:

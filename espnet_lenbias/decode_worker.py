@@ -72,7 +72,9 @@ def decoder(
     try:
         yield partial(_decode, plugin.name)
     finally:
-        client.unregister_worker_plugin(plugin.name)
+        # Workers of a cluster of this process end with it; Ctrl-C may have ended them.
+        if client.cluster is None:
+            client.unregister_worker_plugin(plugin.name)
 
 
 def _decode(name: str, keys: Sequence[str]) -> Decoded:

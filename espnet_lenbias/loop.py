@@ -3,7 +3,7 @@
 At each position N every running hypothesis is scored with all V labels, the rule of the
 search prunes the extensions and says what has ended, and the rest runs on. An utterance
 that needs no further position leaves the batch. Symbols and shapes are those of
-:mod:`espnet_lenbias.beam`; the device is waited for once a position, in `_read`.
+:mod:`espnet_lenbias.beam`; the device is waited for once a position, in `read`.
 """
 
 import math
@@ -128,7 +128,7 @@ class Decoding:
         q = self._extensions(step, grid, short)
         verdict = self.rule.judge(q, grid, length, self._coverage(step, grid))
         self.recorder.add(utts, verdict.record)
-        reading = _read(verdict)
+        reading = read(verdict)
         if any(reading.broken):
             self._complain(step, length)
 
@@ -322,7 +322,7 @@ def _add(total: torch.Tensor | None, scores: torch.Tensor, weight: float):
     return total.add(scores, alpha=weight)
 
 
-def _read(verdict: Verdict) -> Reading:
+def read(verdict: Verdict) -> Reading:
     """Fetch a verdict from the device: the one point where a position waits for it."""
     values = verdict.candidates.values
     broken = (values.isnan() | (values == math.inf)).any(dim=1)

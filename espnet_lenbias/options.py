@@ -8,6 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from numbers import Real
 
+# What the options of a tool's searches begin with: its own, and that for the source text
+# of a translation.
+_PREFIXES = ("", "asr_")
+
 
 def _require(ok: bool, key: str, value: object, wanted: str) -> None:
     if not ok:
@@ -34,7 +38,7 @@ def verify_counts(options: Mapping[str, object]) -> None:
     Raises:
         ValueError: Names the option.
     """
-    for key in ("beam_size", "nbest", "batch_size"):
+    for key in ("beam_size", "nbest", "batch_size", "asr_beam_size", "asr_nbest"):
         _verify_count(key, options.get(key, 1))
 
 
@@ -44,18 +48,24 @@ def verify_weights_and_lengths(options: Mapping[str, object]) -> None:
     Raises:
         ValueError: Names the option.
     """
-    weight = options.get("ctc_weight", 0.5)
+    for prefix in _PREFIXES:
+        _verify_weight(f"{prefix}ctc_weight", options)
+        _verify_lengths(f"{prefix}minlenratio", f"{prefix}maxlenratio", options)
+
+
+def _verify_weight(key: str, options: Mapping[str, object]) -> None:
+    weight = options.get(key, 0.5)
     ok = _is_number(weight) and 0 <= weight <= 1
-    _require(
-        ok, "ctc_weight", weight, "from 0 to 1 (the decoder weighs 1 - ctc_weight)"
-    )
-    longest = options.get("maxlenratio", 0.0)
-    shortest = options.get("minlenratio", 0.0)
-    for key, ratio in (("maxlenratio", longest), ("minlenratio", shortest)):
+    _require(ok, key, weight, f"from 0 to 1 (the decoder weighs 1 - {key})")
+
+
+def _verify_lengths(minimum: str, maximum: str, options: Mapping[str, object]) -> None:
+    shortest, longest = options.get(minimum, 0.0), options.get(maximum, 0.0)
+    for key, ratio in ((maximum, longest), (minimum, shortest)):
         _require(_is_number(ratio), key, ratio, "a number")
     if _exceeds(shortest, longest):
         raise ValueError(
-            f"minlenratio {shortest} asks for a longer output than maxlenratio {longest} "
+            f"{minimum} {shortest} asks for a longer output than {maximum} {longest} "
             "allows (positive: labels per encoder frame, 0 standing for 1; negative: "
             "labels)"
         )

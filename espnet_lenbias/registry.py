@@ -34,6 +34,8 @@ _OTHER_DECODING = {
     "time_sync": "time-synchronous search",
     "partial_ar": "partially autoregressive decoding",
     "hugging_face_decoder": "Hugging Face generation",
+    "ctc_greedy": "the best path of CTC",
+    "run_chunk": "classification chunk by chunk",
 }
 
 
@@ -66,21 +68,33 @@ def build_search(
         beam_size: K; None: as that search has it.
         **conf: The search's own options.
     """
-    return load_search(name)(
-        scorers=like.scorers,
-        weights=like.weights,
-        beam_size=like.beam_size if beam_size is None else beam_size,
-        vocab_size=like.n_vocab,
-        sos=like.sos,
-        eos=like.eos,
-        token_list=like.token_list,
-        pre_beam_ratio=_pre_beam_ratio(like),
-        pre_beam_score_key=like.pre_beam_score_key,
-        return_hs=like.return_hs,
-        hyp_primer=like.hyp_primer,
-        normalize_length=like.normalize_length,
-        **conf,
-    )
+    return load_search(name)(**settings_of(like, beam_size), **conf)
+
+
+def settings_of(like: Any, beam_size: int | None = None) -> dict[str, Any]:
+    """Return what a search with the scorers and settings of another one is made of.
+
+    Args:
+        like: A search, of ESPnet's or of this package.
+        beam_size: K; None: as that search has it.
+
+    Returns:
+        Arguments of ESPnet's ``BeamSearch``.
+    """
+    return {
+        "scorers": like.scorers,
+        "weights": like.weights,
+        "beam_size": like.beam_size if beam_size is None else beam_size,
+        "vocab_size": like.n_vocab,
+        "sos": like.sos,
+        "eos": like.eos,
+        "token_list": like.token_list,
+        "pre_beam_ratio": _pre_beam_ratio(like),
+        "pre_beam_score_key": like.pre_beam_score_key,
+        "return_hs": like.return_hs,
+        "hyp_primer": like.hyp_primer,
+        "normalize_length": like.normalize_length,
+    }
 
 
 def search_options(name: str) -> dict[str, Any]:

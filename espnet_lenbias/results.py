@@ -17,9 +17,6 @@ JOURNAL = "decoding.jsonl"
 # What stands for a hypothesis that is not there, beside the empty text and labels.
 _EMPTY = {"score": "nan", "original_score": "nan", "steps": "0"}
 
-# The files that a recogniser writes for each rank.
-_USUAL_FILES = ("token", "token_int", "score", "text")
-
 # File below the output folder -> an utterance's value in it, e.g. 1best_recog/text.
 Row = Mapping[str, str]
 
@@ -99,19 +96,20 @@ class ResultFolder:
                 f.write(f"{key} {value}\n")
             self._written.add(name)
 
-    def finish(self, nbest: int) -> None:
-        """Give every key its line in every file, in order: empty without a result."""
-        self._journal.close()
-        self._write_files(self.keys, nbest)
+    def finish(self, nbest: int, usual: Sequence[str]) -> None:
+        """Give every key its line in every file, in order: empty without a result.
 
-    def _write_files(self, keys: Sequence[str], nbest: int = 0) -> set[str]:
+        Args:
+            nbest: How many ranks there are.
+            usual: The files of each rank, for a run without any result.
+        """
+        self._journal.close()
+        files = [f"{n}best_recog/{name}" for n in range(1, nbest + 1) for name in usual]
+        self._write_files(self.keys, files)
+
+    def _write_files(self, keys: Sequence[str], usual: Sequence[str] = ()) -> set[str]:
         """Write all files with a line for each of these keys; return their names."""
         names = {name for key in keys for name in self._rows.get(key, ())}
-        usual = [
-            f"{n}best_recog/{name}"
-            for n in range(1, nbest + 1)
-            for name in _USUAL_FILES
-        ]
         names = names or set(usual)
         for name in names:
             empty = empty_value(Path(name).name)
@@ -125,7 +123,7 @@ class ResultFolder:
 
 def empty_value(name: str) -> str:
     """Return what a result file of this name holds where there is no hypothesis."""
-    return _EMPTY.get(name.split("_spk")[0], "")
+    return _EMPTY.get(name.removeprefix("asr_").split("_spk")[0], "")
 
 
 def read_keys(path: Path) -> list[str]:

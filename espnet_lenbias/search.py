@@ -116,7 +116,7 @@ class LabelSynchronousSearch(BeamSearch):
         """
         primers = self._primers_of(len(memory))
         n_frames = memory.lengths if memory.pre_x is None else memory.pre_lengths
-        bounds = [_bounds(n, maxlenratio, minlenratio) for n in n_frames]
+        bounds = [length_bounds(n, maxlenratio, minlenratio) for n in n_frames]
         results = [[self._nothing_heard(primer)] for primer in primers]
         self.trace = [Trace(stopped="empty") for _ in primers]
         groups: dict[int, list[int]] = {}
@@ -400,7 +400,7 @@ def _lengths(name: str, x: torch.Tensor, lengths: torch.Tensor | None) -> list[i
     return lengths
 
 
-def _bounds(n_frames: int, maxlenratio: float, minlenratio: float) -> Bounds:
+def length_bounds(n_frames: int, maxlenratio: float, minlenratio: float) -> Bounds:
     """Turn ESPnet's length ratios into numbers of labels, the end label counted."""
     if maxlenratio == 0:
         longest = n_frames

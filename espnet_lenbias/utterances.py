@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from espnet_lenbias.espnet_compat import ASRTask, ESPnetDataset, TooShortUttError
+from espnet_lenbias.espnet_compat import ESPnetDataset, TooShortUttError
 from espnet_lenbias.search import ScorerError
 
 Audio = torch.Tensor | np.ndarray  # (samples,)
@@ -56,18 +56,19 @@ class Utterances(torch.utils.data.Dataset):
 
 def build_dataset(
     data_path_and_name_and_type: Sequence[tuple[str, str, str]],
+    task: Any,
     train_args: Any,
     dtype: str,
     allow_variable_data_keys: bool,
 ) -> ESPnetDataset:
-    """Build ESPnet's data set with the preprocessing of an ASR model."""
+    """Build ESPnet's data set with the preprocessing of a model of that task."""
     dataset = ESPnetDataset(
         data_path_and_name_and_type,
         float_dtype=dtype,
-        preprocess=ASRTask.build_preprocess_fn(train_args, False),
+        preprocess=task.build_preprocess_fn(train_args, False),
         allow_multi_rates=True,  # as ESPnet's inference, which reads file by file
     )
-    ASRTask.check_task_requirements(
+    task.check_task_requirements(
         dataset, allow_variable_data_keys, train=False, inference=True
     )
     return dataset

@@ -23,13 +23,26 @@ ESPNET, OURS = "espnet2.bin.asr_inference", "espnet_lenbias.bin.asr_inference"
         (f"-c code -m {ESPNET}", f"-c code -m {ESPNET}"),
         (f"-W -m {ESPNET}", f"-W -m {ESPNET}"),
         ("-m espnet2.bin.asr_train -m x", "-m espnet2.bin.asr_train -m x"),
-        ("-m espnet2.bin.st_inference", "-m espnet2.bin.st_inference"),
+        *(
+            (f"-m espnet2.bin.{name}", f"-m espnet_lenbias.bin.{name}")
+            for name in ("st_inference", "mt_inference", "s2t_inference")
+        ),
+        ("-Om espnet2.bin.slu_inference", "-Om espnet_lenbias.bin.slu_inference"),
+        (
+            "-m espnet2.bin.asr_inference_k2 --ngpu 0",
+            "-m espnet_lenbias.bin.other_inference espnet2.bin.asr_inference_k2 --ngpu 0",
+        ),
+        (
+            "-Om espnet2.bin.asr_inference_k2 -m x",
+            "-Om espnet_lenbias.bin.other_inference espnet2.bin.asr_inference_k2 -m x",
+        ),
+        ("-m espnet2.bin.tts_inference", "-m espnet2.bin.tts_inference"),
         (f"- -m {ESPNET}", f"- -m {ESPNET}"),
         ("-m", "-m"),
         ("-V", "-V"),
     ],
 )
-def test_only_the_inference_tool_is_replaced(args, expected):
+def test_only_the_inference_tools_are_replaced(args, expected):
     if expected is None:
         expected = args.replace(ESPNET, OURS)
     assert replaced(args.split()) == expected.split()
@@ -91,3 +104,18 @@ def test_the_packages_own_commands(command):
     out = _wrapped(command, "--help")
     assert out.returncode == 0
     assert f"usage: espnet-lenbias {command} " in out.stdout
+
+
+def test_a_tool_without_label_by_label_search_says_so(tmp_path):
+    config = tmp_path / "decode.yaml"
+    config.write_text("search: explicit_length\n")
+    data = tmp_path / "wav.scp"
+    data.write_text("utt1 x.wav\n")
+    out = _wrapped(
+        *("-m", "espnet2.bin.asr_transducer_inference", "--config", str(config)),
+        *("--output_dir", "x", "--data_path_and_name_and_type", f"{data},speech,sound"),
+    )
+    assert out.returncode == 2
+    assert (
+        "it decodes with the search of a transducer, not label by label" in out.stderr
+    )

@@ -1,124 +1,14 @@
-"""Drop-in for ``espnet2.bin.asr_inference`` with a choice of searches.
+"""Drop-in for ``espnet2.bin.asr_inference``; see :mod:`espnet_lenbias.bin.drop_in`."""
 
-Takes every option of ESPnet's tool, ``--search`` and ``--search_conf``, writes the same
-files, and gives every utterance its line in each of them, whatever happens to it.
-Started again after an interruption it decodes what is missing. Exit status: 0; 1 if
-utterances failed; 2 for a mistake in the options.
-"""
-
-import argparse
-import logging
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from functools import partial
 
-from espnet_lenbias.decode_options import get_parser, parse, run_options
-from espnet_lenbias.espnet_compat import commandline
-from espnet_lenbias.registry import OptionError
-from espnet_lenbias.results import OtherRunError, ResultFolder, read_keys
+from espnet_lenbias.bin import drop_in
+from espnet_lenbias.tools import ASR
 
-MODULE = "espnet2.bin.asr_inference"
+MODULE = ASR.module
 
-# Types of data whose files have a line for each utterance, which its key begins.
-_KEYED = ("sound", "multi_columns_sound", "kaldi_ark", "npy", "text")
-
-# Decodes batches of utterances into the folder; returns why utterances have no result.
-Decode = Callable[
-    [argparse.Namespace, ResultFolder, Sequence[Sequence[str]]], dict[str, str]
-]
-
-
-def main(cmd: Sequence[str] | None = None) -> int:
-    """Run the tool; return its exit status."""
-    parser = get_parser(MODULE)
-    return run(parser, parse(parser, cmd))
-
-
-def run(
-    parser: argparse.ArgumentParser,
-    args: argparse.Namespace,
-    decode: Decode | None = None,
-) -> int:
-    """Decode what the options name; return the exit status.
-
-    Args:
-        parser: Reports mistakes.
-        args: The tool's options.
-        decode: How; in this process unless given.
-    """
-    try:
-        _check_implemented(args)
-        keys = _keys(args)
-        folder = ResultFolder(Path(args.output_dir), keys, run_options(args))
-    except (OSError, OtherRunError, ValueError) as e:
-        parser.exit(2, f"{parser.prog}: error: {e}\n")
-
-    print(commandline(), file=sys.stderr)
-    logging.basicConfig(
-        level=args.log_level,
-        format="%(asctime)s (%(module)s:%(lineno)d) %(levelname)s: %(message)s",
-    )
-    done = sum(key in folder for key in keys)
-    if done:
-        logging.info(f"{done} of {len(keys)} utterances are decoded already")
-    pending = folder.pending(args.batch_size)
-    try:
-        failures = (decode or _decode)(args, folder, pending) if pending else {}
-    except OptionError as e:
-        parser.exit(2, f"{parser.prog}: error: {e}\n")
-    folder.finish(args.nbest)
-    return _report(failures, len(keys))
-
-
-def _keys(args: argparse.Namespace) -> list[str]:
-    """Return the keys of the utterances to decode; verify those of the data."""
-    data = args.data_path_and_name_and_type
-    for path, _, kind in data:
-        if kind in _KEYED:
-            read_keys(Path(path))
-    return read_keys(Path(args.key_file or data[0][0]))
-
-
-def _check_implemented(args: argparse.Namespace) -> None:
-    """Refuse what the options of ESPnet's tool can say and it does not do."""
-    if args.word_lm_train_config is not None:
-        raise ValueError("word_lm_train_config: there is no decoding with a word LM")
-    if args.ngpu > 1:
-        raise ValueError(f"ngpu is {args.ngpu}, and a process decodes on one GPU")
-
-
-def _decode(
-    args: argparse.Namespace, folder: ResultFolder, batches: Sequence[Sequence[str]]
-) -> dict[str, str]:
-    """Decode in this process."""
-    # Here, not above: these load torch and ESPnet.
-    from tqdm import tqdm
-
-    from espnet_lenbias.decode import decode, load
-    from espnet_lenbias.utterances import read_batches
-
-    model, dataset, collate = load(args)
-    loader = tqdm(
-        read_batches(dataset, batches, args.num_workers),
-        total=len(batches),
-        unit="batch",
-        disable=not sys.stderr.isatty(),
-    )
-    return folder.collect(decode(model, loader, collate))
-
-
-def _report(failures: dict[str, str], total: int) -> int:
-    """Say which utterances failed and why; return the exit status."""
-    if not failures:
-        return 0
-    logging.error(
-        f"{len(failures)} of {total} utterances failed; their lines are empty. "
-        "The same command tries them again."
-    )
-    for key, why in failures.items():
-        logging.error(f"failed: {key}: {why}")
-    return 1
-
+main = partial(drop_in.main, ASR)
 
 if __name__ == "__main__":
     sys.exit(main())

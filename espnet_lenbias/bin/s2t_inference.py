@@ -1,0 +1,12 @@
+"""Drop-in for ``espnet2.bin.s2t_inference``; see :mod:`espnet_lenbias.bin.drop_in`."""
+
+import sys
+from functools import partial
+
+from espnet_lenbias.bin import drop_in
+from espnet_lenbias.tools import S2T
+
+main = partial(drop_in.main, S2T)
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,12 @@
+"""Drop-in for ``espnet2.bin.st_inference``; see :mod:`espnet_lenbias.bin.drop_in`."""
+
+import sys
+from functools import partial
+
+from espnet_lenbias.bin import drop_in
+from espnet_lenbias.tools import ST
+
+main = partial(drop_in.main, ST)
+
+if __name__ == "__main__":
+    sys.exit(main())
