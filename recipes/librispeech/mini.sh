@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# The tables of this recipe's README: both bundled models on the mini corpus, with and without LM.
+#
+#     ../mini_librispeech/run.sh --stage 1 --stop_stage 2     # makes the corpus
+#     ./mini.sh --model asr_transformer
+#     ./mini.sh --model asr_rnn
+set -euo pipefail
+cd "$(dirname "$0")"
+
+model=asr_transformer                     # bundled: asr_transformer or asr_rnn
+utterances=10                             # decoded of each set
+tuning_utterances=16                      # of dev-other, to tune on at beam 64
+lm_weights="0.1 0.2 0.4"                  # tried
+rows="simple simple_heuristics explicit_length"
+related="length_norm eos_threshold length_reward coverage_frames coverage_log length_reward_coverage separate separate_heuristics"
+beams="32 64 128 5000"
+related_beams="32 64 128"
+sets="dev-clean dev-other test-clean test-other"
+nj=1
+librispeech=../mini_librispeech/corpus/LibriSpeech
+exp=exp
+
+while [ $# -gt 0 ]; do
+    option=${1#--}
+    case "$option" in
+        model|utterances|tuning_utterances|lm_weights|rows|related|beams|related_beams|sets|nj|librispeech|exp)
+            [ $# -gt 1 ] || { echo "mini.sh: $1 needs a value" >&2; exit 2; }
+            printf -v "$option" '%s' "$2"; shift 2 ;;
+        *) echo "mini.sh: unknown option $1; see the variables at its top" >&2; exit 2 ;;
+    esac
+done
+. ./path.sh
+
+dir=$exp/${model}_$utterances
+
+run() {  # run <options of run.sh>
+    ./run.sh --librispeech "$librispeech" --model "../mini_librispeech/pretrained/$model.zip" \
+        --exp "$exp" --nj "$nj" --utterances "$utterances" --detail dev-other "$@"
+}
+
+tune() {  # tune <folder for the configs> <LM scale>...: every row at its best at beam 64
+    local out=$dir/$1; shift
+    if [ -f "$out/tuned" ]; then return; fi
+    "$PYTHON" -m local.tune "$dir/model.yaml" "$out" --data "data_$tuning_utterances" --sets dev-other --lm_weight "$@" \
+        --rows $rows optimal $related \
+        --coverage_weight 0.1 0.2 --coverage_threshold 0.3 0.5 --length_reward 0.1 0.3 0.5 --eos_threshold 1.0 1.25 1.5 2.0
+    touch "$out/tuned"
+}
+
+./run.sh --stage 1 --stop_stage 1 --librispeech "$librispeech" --utterances "$tuning_utterances" --sets dev-other
+run --stage 1 --stop_stage 2 --sets "$sets"
+tune without_lm 0.0
+tune with_lm $lm_weights
+for conf in without_lm with_lm; do
+    run --stage 3 --stop_stage 3 --conf "$dir/$conf" --sets "$sets" --beams "$beams" --rows "$rows optimal:5000"
+done
+for conf in without_lm with_lm; do
+    run --stage 3 --stop_stage 3 --conf "$dir/$conf" --sets dev-other --beams "$related_beams" --rows "$related"
+done
+run --stage 4 --stop_stage 4
