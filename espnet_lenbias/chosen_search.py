@@ -75,6 +75,12 @@ class ChosenSearch:
             search = options.pop("search", ESPNET)
             cls._verified(search, options.pop("search_conf", None) or {}, (), options)
         files = model_files(model_tag) if model_tag is not None else {}
+        strange = files.keys() - cls.espnet_options().parameters.keys()
+        if strange and cls.__init__ is ChosenSearch.__init__:
+            raise OptionError(
+                f"model_tag: {model_tag} is a model of another tool: it holds "
+                f"{', '.join(sorted(strange))}, which {cls.__module__} does not take"
+            )
         return cls(**{**kwargs, **files})
 
     @classmethod

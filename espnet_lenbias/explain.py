@@ -22,7 +22,7 @@ from espnet_lenbias.bin.asr_inference import MODULE
 from espnet_lenbias.decode_options import get_parser as inference_parser
 from espnet_lenbias.decode_options import parse
 from espnet_lenbias.pretrained import model_files
-from espnet_lenbias.registry import ESPNET
+from espnet_lenbias.registry import ESPNET, OptionError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,6 +80,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
     try:
         model = load_model(args)
         explanation = explain(model, read_audio(own.audio), title)
+    except OptionError as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
     except (TooShortUttError, MemoryError, RuntimeError, TypeError, ValueError) as e:
         # e.g. audio too short for the encoder, a model that is a transducer
         parser.exit(1, f"{parser.prog}: error: {own.audio}: {reason(e)}\n")

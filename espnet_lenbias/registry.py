@@ -212,7 +212,7 @@ def _entry_points() -> dict[str, EntryPoint]:
 
 def _entry_point(name: str) -> EntryPoint:
     points = _entry_points()
-    if name not in points:
+    if not isinstance(name, str) or name not in points:
         raise ValueError(
             f"there is no search {name!r}{nearest(name, points)} "
             f"(available: {', '.join(sorted(points))})"

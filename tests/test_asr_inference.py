@@ -638,3 +638,21 @@ def test_rows_of_several_speakers_and_of_intermediate_ctc():
 def test_no_hypothesis_is_an_error():
     with pytest.raises(ValueError, match="no hypothesis; lower minlenratio"):
         decode.result_row([], 1, multi_speaker=False)
+
+
+def test_without_a_model(wav_scp, tmp_path, capsys):
+    options = ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
+    with pytest.raises(SystemExit) as stop:
+        asr_inference.main([*options, "--output_dir", str(tmp_path / "out")])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.endswith(
+        "error: no model is named: give --asr_model_file and its --asr_train_config, or "
+        "--model_tag\n"
+    )
+
+
+@pytest.mark.parametrize("search", ["[explicit_length]", ""])
+def test_a_search_that_is_no_name(transformer_model, wav_scp, tmp_path, capsys, search):
+    config = _config(tmp_path, f"search: {search}\n")
+    error = _fails(capsys, transformer_model, wav_scp, tmp_path / "out", *config)
+    assert "there is no search" in error

@@ -84,6 +84,12 @@ def _keys(args: argparse.Namespace) -> list[str]:
 
 def _check_implemented(tool: Tool, args: argparse.Namespace) -> None:
     """Refuse what the options of ESPnet's tool can say and it does not do."""
+    files = [key for key in vars(args) if key.endswith("_model_file")]
+    if args.model_tag is None and not any(getattr(args, key) for key in files):
+        raise ValueError(
+            f"no model is named: give --{files[0]} and its --"
+            f"{files[0].replace('_model_file', '_train_config')}, or --model_tag"
+        )
     if args.word_lm_train_config is not None:
         raise ValueError("word_lm_train_config: there is no decoding with a word LM")
     if args.ngpu > 1:

@@ -189,3 +189,12 @@ def test_mask_ctc_and_the_tool_for_transducers_say_so():
     transducer.beam_search = type("BeamSearchTransducer", (), {})()
     with pytest.raises(OptionError, match="it is a transducer"):
         use_search(transducer, "explicit_length")
+
+
+def test_a_packed_model_of_another_tool():
+    from espnet_lenbias import st
+    from espnet_lenbias.registry import OptionError
+    from tests.bundled import bundled
+
+    with pytest.raises(OptionError, match="is a model of another tool: it holds asr_"):
+        st.Speech2Text.from_pretrained(str(bundled("asr_transformer")), ctc_weight=0.0)
