@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from espnet_lenbias.bin.asr_inference import MODULE
 from espnet_lenbias.decode_options import get_parser as inference_parser
 from espnet_lenbias.decode_options import parse
 from espnet_lenbias.pretrained import model_files
 from espnet_lenbias.registry import ESPNET, OptionError
+from espnet_lenbias.tools import ASR
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,6 +65,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         rate = audio_rate(own.audio)
         args = decoding_options(own, rest)
         files = model_files(own.model)
+        vars(args).update(files, model_tag=None)  # found already
         check_rate(own.audio, rate, Path(files["asr_train_config"]))
         own.output_dir.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as e:
@@ -133,7 +134,7 @@ def decoding_options(
         own: The command's own options.
         rest: The others on the command line.
     """
-    parser = inference_parser(MODULE)
+    parser = inference_parser(ASR.module)
     parser.prog = _PROG
     parser.set_defaults(**_DEFAULTS)
     required = ["--data_path_and_name_and_type", f"{own.audio},speech,sound"]

@@ -18,6 +18,7 @@ from espnet_lenbias.bin import asr_inference, drop_in
 from espnet_lenbias.decode_options import get_parser
 from espnet_lenbias.espnet_compat import inference_parser
 from espnet_lenbias.pretrained import model_files
+from espnet_lenbias.tools import ASR
 from tests.conftest import RATE, Model
 
 MINI_LIBRISPEECH = Path(__file__).parents[1] / "recipes" / "mini_librispeech"
@@ -125,7 +126,7 @@ def test_the_key_file_chooses_and_orders(transformer_model, wav_scp, tmp_path):
 
 
 def test_every_option_of_espnets_tool_is_there():
-    ours = {a.dest: a.default for a in get_parser(asr_inference.MODULE)._actions}
+    ours = {a.dest: a.default for a in get_parser(ASR.module)._actions}
     theirs = {a.dest: a.default for a in espnets.get_parser()._actions}
     assert ours == {**theirs, "search": "espnet", "search_conf": {}}
 
@@ -457,7 +458,7 @@ def test_a_finished_run_is_not_made_again(
     _run(transformer_model, wav_scp, out)
     before = _files(out)
     (out / "1best_recog" / "text").unlink()
-    monkeypatch.setattr(drop_in, "_decode", lambda *_: 1 / 0)
+    monkeypatch.setattr(drop_in, "decode_here", lambda *_: 1 / 0)
     assert _run(transformer_model, wav_scp, out, "--batch_size", "7") == 0
     assert _files(out) == before
 

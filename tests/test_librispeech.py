@@ -15,10 +15,10 @@ import soundfile
 import yaml
 
 from espnet_lenbias import Speech2Text
-from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decode_options import get_parser, parse
 from espnet_lenbias.registry import check_espnet_options, check_search_conf
 from espnet_lenbias.report.scoring import Errors, count_errors, read_text
+from espnet_lenbias.tools import ASR
 from tests.bundled import bundled
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "librispeech"
@@ -109,7 +109,7 @@ def test_decode_configs_pass_the_door(row):
     path = RECIPE / "conf" / f"decode_{row}.yaml"
     command = ["--config", str(path), "--output_dir", "x"]
     command += ["--data_path_and_name_and_type", f"{path},speech,sound"]
-    args = parse(get_parser(asr_inference.MODULE), command)
+    args = parse(get_parser(ASR.module), command)
     assert (args.search, args.search_conf) == ROWS[row]
     assert (args.ctc_weight, args.lm_weight) == (0.0, 0.0)
     assert args.beam_size == (5000 if row == "optimal" else 64)

@@ -6,7 +6,6 @@ from functools import partial
 from espnet_lenbias.bin import drop_in
 from espnet_lenbias.tools import ASR
 
-MODULE = ASR.module
 
 main = partial(drop_in.main, ASR)
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from espnet_lenbias.decode_options import get_parser, parse, run_options
 from espnet_lenbias.espnet_compat import commandline
@@ -64,7 +65,7 @@ def run(
     if done:
         logging.info(f"{done} of {len(keys)} utterances are decoded already")
     pending = folder.pending(args.batch_size)
-    decode = decode or partial(_decode, tool)
+    decode = decode or partial(decode_here, tool)
     try:
         failures = decode(args, folder, pending) if pending else {}
     except OptionError as e:
@@ -75,11 +76,12 @@ def run(
 
 def _keys(args: argparse.Namespace) -> list[str]:
     """Return the keys of the utterances to decode; verify those of the data."""
-    data = args.data_path_and_name_and_type
+    data, keys = args.data_path_and_name_and_type, {}
     for path, _, kind in data:
         if kind in _KEYED:
-            read_keys(Path(path))
-    return read_keys(Path(args.key_file or data[0][0]))
+            keys[path] = read_keys(Path(path))
+    source = args.key_file or data[0][0]
+    return keys[source] if source in keys else read_keys(Path(source))
 
 
 def _check_implemented(tool: Tool, args: argparse.Namespace) -> None:
@@ -101,13 +103,22 @@ def _check_implemented(tool: Tool, args: argparse.Namespace) -> None:
         )
 
 
-def _decode(
+def decode_here(
     tool: Tool,
     args: argparse.Namespace,
     folder: ResultFolder,
     batches: Sequence[Sequence[str]],
+    wrap: Callable[[Any], Any] = lambda model: model,
 ) -> dict[str, str]:
-    """Decode in this process."""
+    """Decode batches into the folder, in this process; return why some have no result.
+
+    Args:
+        tool: Whose inference object decodes.
+        args: The tool's options.
+        folder: Gets the results.
+        batches: Keys of utterances.
+        wrap: Makes of the inference object what takes whole utterances.
+    """
     # Here, not above: these load torch and ESPnet.
     from tqdm import tqdm
 
@@ -121,7 +132,7 @@ def _decode(
         unit="batch",
         disable=not sys.stderr.isatty(),
     )
-    return folder.collect(decode(model, loader, collate))
+    return folder.collect(decode(wrap(model), loader, collate))
 
 
 def _report(failures: dict[str, str], total: int) -> int:

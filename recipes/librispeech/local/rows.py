@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
-from espnet_lenbias.bin.asr_inference import MODULE
 from espnet_lenbias.decode_options import get_parser as inference_parser
 from espnet_lenbias.decode_options import parse
 from espnet_lenbias.registry import ESPNET, nearest
+from espnet_lenbias.tools import ASR
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -92,7 +92,9 @@ def read_row(conf: Path, row: str) -> dict[str, Any]:
         )
     arguments = ["--config", str(path), "--output_dir", str(conf)]
     arguments += ["--data_path_and_name_and_type", f"{path},speech,sound"]
-    args = parse(inference_parser(MODULE), arguments)  # exits where the yaml is wrong
+    args = parse(
+        inference_parser(ASR.module), arguments
+    )  # exits where the yaml is wrong
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
     used = ("search", "beam_size", "ctc_weight", "lm_weight")
     return {**{key: getattr(args, key) for key in used}, **config}
