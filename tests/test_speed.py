@@ -198,10 +198,15 @@ def test_corpus_lines_sum_up():
         return Result("s", "u", search, 8, "A", "A", -1.0, -1.0, steps, seconds)
 
     results = {
-        ("espnet", 8): [result("espnet", 4.0, 10), result("espnet", 4.0, 20)],
-        ("explicit_length", 8): [result("explicit_length", 0.5, 8)] * 2,
+        ("espnet", 0.0, 8): [result("espnet", 4.0, 10), result("espnet", 4.0, 20)],
+        ("espnet", 0.3, 8): [result("espnet", 9.0, 15)],
+        ("explicit_length", 0.0, 8): [result("explicit_length", 0.5, 8)] * 2,
+        ("explicit_length", 0.3, 8): [result("explicit_length", 3.0, 8)],
     }
-    espnet, ours = summed(results, audio=30.0, encoder=1.0)
+    lines = summed(results, audio=30.0, encoder=1.0)
+    assert [(x.search, x.ctc_weight, x.beam_size) for x in lines] == list(results)
+    assert [line.speedup for line in lines] == [1.0, 1.0, 4.5, 2.5]
+    espnet, _, ours, _ = lines
     assert (espnet.together, espnet.speedup, espnet.steps) == (9.0, 1.0, 15)
     assert (ours.together, ours.speedup, ours.seconds) == (2.0, 4.5, 1.0)
 
@@ -209,10 +214,12 @@ def test_corpus_lines_sum_up():
 def test_bundled_audio():
     utterances = bundled()
     assert len(utterances) == 130
-    lines = corpus_lines(utterances[:1], CPU, beams=[2])
-    assert [(line.search, line.beam_size) for line in lines] == [
-        ("espnet", 2),
-        ("explicit_length", 2),
+    lines = corpus_lines(utterances[:1], CPU, settings=[(0.0, 2), (0.3, 3)])
+    assert [(x.search, x.ctc_weight, x.beam_size) for x in lines] == [
+        ("espnet", 0.0, 2),
+        ("espnet", 0.3, 3),
+        ("explicit_length", 0.0, 2),
+        ("explicit_length", 0.3, 3),
     ]
     assert all(line.steps > 0 and line.utterances == 1 for line in lines)
 

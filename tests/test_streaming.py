@@ -17,12 +17,10 @@ from espnet2.lm.transformer_lm import TransformerLM
 from espnet_lenbias import ExplicitLengthBeamSearch, Speech2Text, scorers
 from espnet_lenbias.espnet_compat import (
     CTCPrefixScorer,
-    CTCPrefixScoreTH,
     LengthBonus,
 )
 from espnet_lenbias.registry import settings_of
 from espnet_lenbias.scorers import fallback
-from espnet_lenbias.scorers.extend import forward_variables
 from espnet_lenbias.search import ScorerError
 from espnet_lenbias.streaming import OnlineExplicitLengthBeamSearch
 from tests import reference, toys
@@ -383,26 +381,6 @@ def test_ctc_counts_all_frames_that_have_come():
             compared.add(n_frames)
         n_before = n_labels
     assert len(compared) > 1
-
-
-def test_forward_variables_are_those_of_espnets_recursion():
-    vocab, labels = 6, torch.tensor([[1, 2, 2, 3], [2, 2, 2, 4], [4, 1, 3, 1]])
-    generator = torch.Generator().manual_seed(0)
-    log_probs = torch.randn(1, 9, vocab, generator=generator).log_softmax(-1)
-    impl = CTCPrefixScoreTH(log_probs.clone(), torch.tensor([9]), 0, vocab - 1)
-    yseq = torch.full((3, 1), vocab - 1)
-    state = None
-    for n in range(labels.size(1)):
-        _, (r, log_psi, *rest, _) = impl(yseq, state)
-        new = labels[:, n]
-        every = torch.arange(3)
-        state = (r[:, :, every, new], log_psi[every, new].unsqueeze(1), *rest)
-        yseq = torch.cat([yseq, new.unsqueeze(1)], dim=1)
-        wanted = state[0]
-        found = forward_variables(impl, labels[:, : n + 1])
-        possible = wanted > -1e9
-        assert torch.equal(possible, found > -1e9)
-        assert torch.allclose(found[possible], wanted[possible], atol=1e-4)
 
 
 def test_a_scorer_that_takes_no_more_frames_is_named(monkeypatch):

@@ -1,27 +1,64 @@
 """CTC prefix scores of all hypotheses of an utterance in one call.
 
-Each utterance has a prefix scorer of its own over its own frames, ESPnet's
-`CTCPrefixScoreTH`. So padding plays no part, the window of `ctc_window_margin` follows one
-utterance alone, and utterances may hold different numbers of hypotheses.
+The score of a prefix is the log-prob that the frames say it and anything behind it
+(Watanabe et al. 2017, "Hybrid CTC/Attention Architecture for End-to-End Speech
+Recognition", Algorithm 2). It is summed over the frames at which its last label can
+begin, from the forward variables of the prefix without that label::
+
+    psi(g + c) = sum over t of phi(t - 1) p(c at t)
+
+So a candidate costs one such sum, and only those that the search goes on with need
+forward variables of their own. These follow recurrences over the frames that are linear,
+``r(t) = p(t) (r(t - 1) + a(t - 1))``, and so is one cumulative sum each::
+
+    r(t) = P(t) * sum over s < t of a(s) / P(s),   P(t) = p(1) ... p(t)
+
+which float64 holds as logarithms. All of it is exact: ESPnet's `ctc_window_margin`, which
+saves time by leaving frames out, is not needed. Each utterance has its own frames, so
+padding plays no part, and utterances may hold different numbers of hypotheses.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
-from espnet_lenbias.espnet_compat import CTCPrefixScorer, CTCPrefixScoreTH
+from espnet_lenbias.espnet_compat import CTCPrefixScorer
 from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
 
-# CTCPrefixScoreTH writes -1e10 for log 0; no sum of real log-probs comes near it
-_LOG_ZERO = -1.0e9
+_BLANK = 0  # ESPnet's CTC label of no label
+
+# Log-probs are not taken to be smaller: float64 holds no smaller probability.
+_SMALLEST = -700.0
+
+# Scoring all labels by one matrix product is faster than picking the wanted ones if
+# these are more than one in so many.
+_PICK_BELOW = 24
+
+
+class Forward(NamedTuple):
+    """Log-probs of n prefixes of one utterance after 0 .. T frames, float64.
+
+    Each is the log-prob that so many frames say the prefix exactly.
+    """
+
+    either: torch.Tensor  # (n, T + 1) the last of these frames is a label or blank
+    blank: torch.Tensor  # (n, T + 1) it is blank
+    last: torch.Tensor  # (n,) the last label of the prefix; -1 where it is empty
+
+
+class UtteranceState(NamedTuple):
+    """The n hypotheses of one utterance."""
+
+    start: int  # the first one among those of all utterances
+    forward: Forward
+    psi: torch.Tensor  # prefix scores: (n, 1) of themselves or, when scored, (n, V)
 
 
 class State(NamedTuple):
     """The CTC state of all hypotheses, utterance by utterance."""
 
-    impls: list[CTCPrefixScoreTH]  # one for each utterance of the memory
-    # utterance -> its first row and the implementation's own state of its hypotheses
-    by_utt: dict[int, tuple[int, Any]]
+    probs: list[torch.Tensor]  # (V, T) of each utterance of the memory, float64
+    by_utt: dict[int, UtteranceState]  # none before the first label
 
 
 class CTCPrefix:
@@ -32,49 +69,131 @@ class CTCPrefix:
 
     def start(self, memory: Memory) -> State:
         """Run the CTC output layer over each utterance."""
-        return State(
-            [self._impl(memory.first_frames(b)) for b in range(len(memory))], {}
-        )
-
-    def _impl(self, frames: torch.Tensor) -> CTCPrefixScoreTH:
-        # float32 at least: the recursion sums many small terms, and float16 cannot
-        # hold the value that the implementation uses for log 0
-        log_probs = self.scorer.ctc.log_softmax(frames.unsqueeze(0))
-        log_probs = log_probs.to(torch.promote_types(log_probs.dtype, torch.float32))
-        lengths = torch.tensor([len(frames)], device=frames.device)
-        margin = getattr(self.scorer, "window_margin", 0)
-        return CTCPrefixScoreTH(log_probs, lengths, 0, self.scorer.eos, margin)
+        log_probs = [
+            self.scorer.ctc.log_softmax(memory.first_frames(b).unsqueeze(0))[0]
+            for b in range(len(memory))
+        ]
+        return State([x.T.double().clamp(min=_SMALLEST).exp() for x in log_probs], {})
 
     def step(
         self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
     ) -> Scores:
         """Score the wanted labels, and the end label, after each prefix."""
-        # the primer is no CTC output: keep one token of it in the place of <sos>
-        yseq = prefixes.yseq[:, prefixes.primer_length - 1 :]
         parts, by_utt = [], {}
         for span in prefixes.spans:
-            _, old = state.by_utt.get(span.utt, (0, None))
-            scores, new = state.impls[span.utt](
-                yseq[span.rows], old, None if wanted is None else wanted[span.rows]
-            )
-            parts.append(scores)
-            by_utt[span.utt] = (span.start, new)
-        scores = torch.cat(parts)
-        scores = scores.masked_fill(scores < _LOG_ZERO, -torch.inf)
-        return Scores(scores, State(state.impls, by_utt))
+            probs = state.probs[span.utt]
+            if span.utt in state.by_utt:
+                _, forward, psi = state.by_utt[span.utt]
+            else:
+                forward = empty_prefixes(probs, span.stop - span.start)
+                psi = probs.new_zeros(1, 1)
+            labels = None if wanted is None else wanted[span.rows]
+            extended = prefix_scores(forward, probs, labels)
+            extended[:, _BLANK] = -torch.inf
+            extended[:, self.scorer.eos] = forward.either[:, -1]
+            # behind a prefix that is impossible everything is: -inf, not NaN
+            parts.append(extended - psi.clamp(min=torch.finfo(psi.dtype).min))
+            by_utt[span.utt] = UtteranceState(span.start, forward, extended)
+        return Scores(torch.cat(parts).float(), State(state.probs, by_utt))
 
     def select(self, state: State, selection: Selection) -> State:
         """Return the state of the chosen extensions."""
         by_utt = {}
         for span in selection.spans:
-            first, (r, log_psi, f_min, f_max, idmap) = state.by_utt[span.utt]
-            hyps = selection.parents[span.rows] - first
+            start, forward, psi = state.by_utt[span.utt]
+            hyps = selection.parents[span.rows] - start
             labels = selection.labels[span.rows]
-            places = labels if idmap is None else idmap[hyps, labels]
-            psi = log_psi[hyps, labels].unsqueeze(1).expand(-1, log_psi.size(1))
-            by_utt[span.utt] = (span.start, (r[:, :, hyps, places], psi, f_min, f_max))
-        return State(state.impls, by_utt)
+            forward = Forward(*(values[hyps] for values in forward))
+            by_utt[span.utt] = UtteranceState(
+                span.start,
+                extended_prefixes(forward, state.probs[span.utt], labels),
+                psi[hyps, labels].unsqueeze(1),
+            )
+        return State(state.probs, by_utt)
 
     def final(self, state: State) -> None:
         """CTC adds nothing when a hypothesis ends."""
         return None
+
+
+def empty_prefixes(probs: torch.Tensor, n: int) -> Forward:
+    """Return the forward variables of n prefixes without a label.
+
+    Args:
+        probs: (V, T) of the labels at the frames of the utterance.
+        n: How many.
+    """
+    blank = _products(probs[_BLANK]).expand(n, -1)
+    last = torch.full((n,), -1, device=probs.device)
+    return Forward(blank, blank, last)
+
+
+def extended_prefixes(
+    forward: Forward, probs: torch.Tensor, labels: torch.Tensor
+) -> Forward:
+    """Return the forward variables of n prefixes with one more label each.
+
+    Args:
+        forward: Of the prefixes.
+        probs: (V, T) of the labels at the frames of the utterance.
+        labels: (n,) what each is extended by.
+    """
+    repeats = (labels == forward.last).unsqueeze(1)
+    # the same label twice needs a blank between
+    before = torch.where(repeats, forward.blank, forward.either)
+    label = _recurrence(before, probs[labels])
+    blank = _recurrence(label, probs[_BLANK])
+    return Forward(torch.logaddexp(label, blank), blank, labels)
+
+
+def prefix_scores(
+    forward: Forward, probs: torch.Tensor, wanted: torch.Tensor | None
+) -> torch.Tensor:
+    """Return log psi of prefixes with one more label, (n, V); -inf if not wanted.
+
+    Args:
+        forward: Of the n prefixes.
+        probs: (V, T) of the labels at the frames of the utterance.
+        wanted: (n, S) the labels; None: all.
+    """
+    phi, largest = _scaled(forward.either[:, :-1])
+    labels = torch.arange(len(probs), device=phi.device) if wanted is None else wanted
+    if _PICK_BELOW * labels.size(-1) > len(probs):
+        sums = phi @ probs.T
+        sums = sums if wanted is None else sums.gather(1, wanted)
+    else:
+        sums = (probs[wanted] @ phi.unsqueeze(2)).squeeze(2)
+    psi = sums.log() + largest
+    # the same label twice needs a blank between
+    phi, largest = _scaled(forward.blank[:, :-1])
+    repeated = (phi * probs[forward.last]).sum(dim=1, keepdim=True).log() + largest
+    psi = torch.where(labels == forward.last.unsqueeze(1), repeated, psi)
+    if wanted is None:
+        return psi
+    every = psi.new_full((len(psi), len(probs)), -torch.inf)
+    return every.scatter_(1, wanted, psi)
+
+
+def _scaled(logs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return (n, T) logarithms as numbers of 1 at most in a row, and their log scale."""
+    largest = logs.amax(dim=1, keepdim=True).clamp(min=torch.finfo(logs.dtype).min)
+    logs = logs - largest
+    # what exp would make 0 of, slowly, is made 0 of by the mask
+    return logs.clamp(min=_SMALLEST).exp() * (logs > _SMALLEST), largest
+
+
+def _products(probs: torch.Tensor) -> torch.Tensor:
+    """Return the logs of the products of the first 0 .. T of them, (..., T + 1)."""
+    return torch.nn.functional.pad(probs.log().cumsum(dim=-1), (1, 0))
+
+
+def _recurrence(entering: torch.Tensor, probs: torch.Tensor) -> torch.Tensor:
+    """Return log r: r(0) = 0, r(t) = p(t) (r(t - 1) + a(t - 1)) for t = 1 .. T.
+
+    Args:
+        entering: (n, T + 1) log a.
+        probs: (n, T) or (T,) p.
+    """
+    products = _products(probs)
+    sums = (entering - products)[:, :-1].logcumsumexp(dim=1)
+    return torch.nn.functional.pad(sums + products[..., 1:], (1, 0), value=-torch.inf)

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from espnet_lenbias.espnet_compat import CTCPrefixScoreTH
 from espnet_lenbias.scorers import ctc, fallback, lm, transformer
 from espnet_lenbias.scorers.attention import KeysValues, LabelCache, project
 from espnet_lenbias.scorers.base import Adapter, Memory, Prefixes
@@ -79,45 +78,14 @@ def _ctc(
     The prefix score that they had stays what the next one is counted from, so with the
     next label the accumulated score is that of all frames.
     """
-    start = adapter.start(memory)
+    probs = adapter.start(memory).probs
     if not state.by_utt:
-        return start
-    _, (_, log_psi, f_min, f_max) = state.by_utt[0]
-    labels = prefixes.yseq[:, prefixes.primer_length :]
-    r = forward_variables(start.impls[0], labels)
-    return ctc.State(start.impls, {0: (0, (r, log_psi, f_min, f_max))})
-
-
-def forward_variables(impl: CTCPrefixScoreTH, labels: torch.Tensor) -> torch.Tensor:
-    """Return log-probs of the frames up to each one being exactly these labels.
-
-    Args:
-        impl: Of one utterance.
-        labels: (n, N) of n hypotheses, one label at least.
-
-    Returns:
-        (T, 2, n): the last frame a label; the last frame blank.
-    """
-    log_probs = impl.x[0, :, 0]  # (T, V)
-    of_blank = log_probs[:, impl.blank]
-    of_labels = log_probs[:, labels]  # (T, n, N)
-    repeats = torch.zeros_like(labels, dtype=torch.bool)
-    repeats[:, 1:] = labels[:, 1:] == labels[:, :-1]
-    n, length = labels.shape
-    # after 0 .. N labels, the last frame a label, or blank
-    label = log_probs.new_full((n, length + 1), impl.logzero)
-    blank = label.clone()
-    label[:, 1], blank[:, 0] = of_labels[0, :, 0], of_blank[0]
-    r = log_probs.new_empty(len(log_probs), 2, n)
-    r[0, 0], r[0, 1] = label[:, -1], blank[:, -1]
-    for t in range(1, len(log_probs)):
-        either = torch.logaddexp(label, blank)
-        before = torch.where(repeats, blank[:, :-1], either[:, :-1])
-        label = label.clone()
-        label[:, 1:] = torch.logaddexp(label[:, 1:], before) + of_labels[t]
-        blank = either + of_blank[t]
-        r[t, 0], r[t, 1] = label[:, -1], blank[:, -1]
-    return r
+        return ctc.State(probs, {})
+    start, forward, psi = state.by_utt[0]
+    forward = ctc.empty_prefixes(probs[0], len(psi))
+    for labels in prefixes.yseq[:, prefixes.primer_length :].unbind(dim=1):
+        forward = ctc.extended_prefixes(forward, probs[0], labels)
+    return ctc.State(probs, {0: ctc.UtteranceState(start, forward, psi)})
 
 
 @singledispatch

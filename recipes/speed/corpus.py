@@ -26,7 +26,8 @@ _RECIPE = Path(__file__).resolve().parents[1] / "mini_librispeech"
 _PACKED = _RECIPE / "pretrained/asr_transformer.zip"
 _AUDIO = _RECIPE / "slice/LibriSpeech"
 SETS = ("dev-clean", "dev-other", "test-other")
-BEAMS = (8, 64)
+# CTC weight and beam size.
+SETTINGS = ((0.0, 8), (0.0, 64), (0.3, 8))
 _SEARCHES = ("espnet", "explicit_length")
 
 
@@ -35,6 +36,7 @@ class CorpusLine:
     """A search on all utterances."""
 
     search: str = column("search")
+    ctc_weight: float = column("CTC weight", ".1f")
     beam_size: int = column("beam")
     utterances: int = column("utterances")
     audio: float = column("audio s", ".0f")
@@ -51,18 +53,27 @@ def bundled() -> list[Utterance]:
 
 
 def corpus_lines(
-    utterances: Sequence[Utterance], device: torch.device, beams: Sequence[int] = BEAMS
+    utterances: Sequence[Utterance],
+    device: torch.device,
+    settings: Sequence[tuple[float, int]] = SETTINGS,
 ) -> list[CorpusLine]:
     """Decode in float32, one utterance by all searches before the next has its turn."""
-    model = Speech2Text.from_pretrained(
-        str(_PACKED),
-        search="espnet",
-        ctc_weight=0.0,
-        lm_weight=0.0,
-        device=device.type,
-    )
-    rows = list(product(_SEARCHES, beams))
-    contestants = [Contestant(model, Row(name, name, beam), 1) for name, beam in rows]
+    models = {
+        weight: Speech2Text.from_pretrained(
+            str(_PACKED),
+            search="espnet",
+            ctc_weight=weight,
+            lm_weight=0.0,
+            device=device.type,
+        )
+        for weight, _ in settings
+    }
+    model, *_ = models.values()  # whichever: they have one encoder
+    rows = [(name, *setting) for name, setting in product(_SEARCHES, settings)]
+    contestants = [
+        Contestant(models[weight], Row(name, name, beam), 1)
+        for name, weight, beam in rows
+    ]
     warm_up, *_ = utterances
     for contestant in contestants:
         contestant.decode([warm_up], [encode(model, warm_up.audio)])
@@ -80,28 +91,32 @@ def corpus_lines(
 
 
 def summed(
-    results: Mapping[tuple[str, int], Sequence[Result]], audio: float, encoder: float
+    results: Mapping[tuple[str, float, int], Sequence[Result]],
+    audio: float,
+    encoder: float,
 ) -> list[CorpusLine]:
-    """Return a line for each search and beam size.
+    """Return a line for each search, CTC weight and beam size.
 
     Args:
-        results: (search, beam size) -> those of all utterances.
+        results: (search, CTC weight, beam size) -> those of all utterances.
         audio: Seconds of it.
         encoder: Seconds that it took.
     """
-    searching = {key: sum(r.seconds for r in rs) for key, rs in results.items()}
+    together = {
+        key: encoder + sum(r.seconds for r in rs) for key, rs in results.items()
+    }
     return [
         CorpusLine(
             search=search,
+            ctc_weight=weight,
             beam_size=beam,
             utterances=len(rs),
             audio=audio,
             encoder=encoder,
-            seconds=searching[search, beam],
-            together=encoder + searching[search, beam],
-            speedup=(encoder + searching["espnet", beam])
-            / (encoder + searching[search, beam]),
+            seconds=together[search, weight, beam] - encoder,
+            together=together[search, weight, beam],
+            speedup=together["espnet", weight, beam] / together[search, weight, beam],
             steps=mean(r.steps for r in rs),
         )
-        for (search, beam), rs in results.items()
+        for (search, weight, beam), rs in results.items()
     ]
