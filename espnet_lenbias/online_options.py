@@ -1,6 +1,8 @@
 """What goes together with a search that takes its audio block by block; no torch here."""
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.registry import ESPNET, OptionError
@@ -39,6 +41,8 @@ def check_online(name: str, options: Mapping[str, Any]) -> None:
         raise OptionError(
             f"sim_chunk_length must be a number of samples, or 0 for all, not {piece}"
         )
+    if options.get("asr_train_config") is not None:
+        _check_encoder(Path(options["asr_train_config"]))
     if name == ESPNET:
         return
     for key in _REFUSED:
@@ -51,4 +55,16 @@ def check_online(name: str, options: Mapping[str, Any]) -> None:
         raise OptionError(
             f"block_size: with 0 the encoder gives all frames anew each time, and "
             f"search: {name} takes new ones only: set it, or say search: {ESPNET}"
+        )
+
+
+def _check_encoder(train_config: Path) -> None:
+    """Verify that a model's encoder is one that takes its audio block by block."""
+    text = train_config.read_text(encoding="utf-8")
+    encoder = re.search(r"^encoder: *(\w+)", text, re.MULTILINE)
+    if encoder and not encoder[1].startswith("contextual_block"):
+        raise OptionError(
+            f"asr_train_config: {train_config}: its encoder, {encoder[1]}, needs the "
+            "whole audio, and streaming one of the kind contextual_block_*: decode with "
+            "asr_inference"
         )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,25 @@ class Utterances(torch.utils.data.Dataset):
             files = [path for path, _ in self.dataset.debug_info.values()]
             return key, Unreadable(f"is not in all of {', '.join(files)}")
         except Exception as e:  # whatever is wrong with this file, others may be sound
-            return key, Unreadable(reason(e))
+            return key, Unreadable(_reason_of_file(e, _audio_files(self.dataset, key)))
+
+
+def _audio_files(dataset: ESPnetDataset, key: str) -> list[str]:
+    """Return the audio files that a wav.scp has for an utterance."""
+    readers = [
+        getattr(loader, "loader", None) for loader in dataset.loader_dict.values()
+    ]
+    named = [getattr(reader, "data", {}).get(key, []) for reader in readers]
+    return [file for n in named for file in ([n] if isinstance(n, str) else n)]
+
+
+def _reason_of_file(error: Exception, files: Sequence[str]) -> str:
+    """Return why an utterance could not be read, with its file if it has one."""
+    for file in files:
+        if not Path(file).exists():
+            return f"there is no file {file}"
+    why = reason(error)
+    return why if not files or files[0] in why else f"{files[0]}: {why}"
 
 
 def build_dataset(

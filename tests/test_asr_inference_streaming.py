@@ -158,7 +158,16 @@ def test_without_a_search_it_is_espnets_own(model, speech):
 )
 def test_mistakes_show_before_a_model_is_loaded(options, message):
     with pytest.raises(ValueError, match=message):
-        Speech2TextStreaming("no-such.yaml", "no-such.pth", **options)
+        Speech2TextStreaming(None, "no-such.pth", **options)
+
+
+@pytest.mark.parametrize("search", [{}, OURS], ids=["espnet", "explicit_length"])
+def test_an_encoder_that_needs_the_whole_audio(search, tmp_path):
+    config = tmp_path / "config.yaml"
+    config.write_text("token_list: [a]\nencoder: conformer\nencoder_conf: {}\n")
+    with pytest.raises(OptionError, match="conformer, needs the whole audio") as e:
+        Speech2TextStreaming(str(config), "no-such.pth", **search)
+    assert f"asr_train_config: {config}: " in str(e.value)
 
 
 @pytest.mark.parametrize(
