@@ -20,15 +20,7 @@ nj=1
 librispeech=../mini_librispeech/corpus/LibriSpeech
 exp=exp
 
-while [ $# -gt 0 ]; do
-    option=${1#--}
-    case "$option" in
-        model|utterances|tuning_utterances|lm_weights|rows|related|beams|related_beams|sets|nj|librispeech|exp)
-            [ $# -gt 1 ] || { echo "mini.sh: $1 needs a value" >&2; exit 2; }
-            printf -v "$option" '%s' "$2"; shift 2 ;;
-        *) echo "mini.sh: unknown option $1; see the variables at its top" >&2; exit 2 ;;
-    esac
-done
+. ../options.sh "$@"
 . ./path.sh
 
 dir=$exp/${model}_$utterances

@@ -26,15 +26,7 @@ detail=                            # the set whose errors Table 1 takes apart; e
 data=data
 exp=exp
 
-while [ $# -gt 0 ]; do
-    option=${1#--}
-    case "$option" in
-        stage|stop_stage|librispeech|sets|utterances|model|inference_asr_model|lm_exp|inference_lm|name|conf|rows|beams|lm_weights|nj|ngpu|batch_size|inference_args|detail|data|exp)
-            [ $# -gt 1 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
-            printf -v "$option" '%s' "$2"; shift 2 ;;
-        *) echo "run.sh: unknown option $1; see the variables at its top" >&2; exit 2 ;;
-    esac
-done
+. ../options.sh "$@"
 . ./path.sh
 . ./cmd.sh
 

@@ -31,15 +31,7 @@ slice_sets="dev-other=60 test-other=60 dev-clean=10"
 test_sets="dev-clean dev-other test-clean test-other"
 utterances=0        # of each set, when searches are compared; 0: all
 
-while [ $# -gt 0 ]; do
-    name=${1#--}
-    case "$name" in
-        stage|stop_stage|jobs|corpus|exp|words_exp|sentences_exp|anneal_exp|rnn_exp|lm_exp|stats|bpe|units|words_config|train_config|anneal_config|last_config|rnn_config|lm_config|inference_model|pretrained|pretrained_rnn|compared|slice|slice_sets|test_sets|utterances)
-            [ $# -gt 1 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
-            printf -v "$name" '%s' "$2"; shift 2 ;;
-        *) echo "run.sh: unknown option $1; see the variables at its top" >&2; exit 2 ;;
-    esac
-done
+. ../options.sh "$@"
 . ./path.sh
 
 runs() { [ "$stage" -le "$1" ] && [ "$stop_stage" -ge "$1" ]; }
