@@ -1,8 +1,9 @@
-# make venv      a virtual environment in .venv
-# make install   the package and all it needs, in there (several GB with torch)
-# make demo      decode a few utterances with a small model
-# make test      the tests
-# make bench     time and memory of the searches against ESPnet's own
+# make venv          a virtual environment in .venv
+# make install       the package and all it needs, in there (several GB with torch)
+# make demo          decode a few utterances with a small model
+# make test          the tests
+# make test-202511   the tests with ESPnet 202511, in an environment of their own
+# make bench         time and memory of the searches against ESPnet's own
 
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
@@ -11,26 +12,38 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 
-# The first of these that is Python 3.12 or later. The newest of pyenv's come last.
-CANDIDATES = python3 python3.13 python3.12 python3.14 \
-	$(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.1[2-9]*/bin/python3)
-IS_NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 12))
+# ESPnet 202511 runs on Python 3.11.
+OLD_VENV := .venv-202511
+OLD_PYTHON := $(OLD_VENV)/bin/python
+OLD_INSTALLED := $(OLD_VENV)/.installed
 
-.PHONY: venv install demo test bench
+PYENV := $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions
+
+# The first of these that is right is taken. The newest of pyenv's come last.
+$(PYTHON): CANDIDATES = python3 python3.13 python3.12 python3.14 \
+	$(wildcard $(PYENV)/3.1[2-9]*/bin/python3)
+$(PYTHON): IS_RIGHT = sys.version_info >= (3, 12)
+$(PYTHON): WANTED = 3.12 or later
+$(OLD_PYTHON): CANDIDATES = python3.11 python3 $(wildcard $(PYENV)/3.11*/bin/python3)
+$(OLD_PYTHON): IS_RIGHT = sys.version_info[:2] == (3, 11)
+$(OLD_PYTHON): WANTED = 3.11
+
+.PHONY: venv install demo test test-202511 bench
 
 venv: $(PYTHON)
 
-$(PYTHON):
-	@for python in $(CANDIDATES); do \
-		if $$python -c '$(IS_NEW_ENOUGH)' 2>/dev/null; then \
-			echo "making $(VENV) with $$($$python --version) ($$python)"; \
-			$$python -m venv $(VENV) && exit; \
-			echo "error: $$python could not make $(VENV) (Debian: install python3-venv)"; \
-			rm -rf $(VENV); exit 1; \
+$(PYTHON) $(OLD_PYTHON):
+	@venv=$(@:/bin/python=); \
+	for python in $(CANDIDATES); do \
+		if $$python -c 'import sys; sys.exit(not ($(IS_RIGHT)))' 2>/dev/null; then \
+			echo "making $$venv with $$($$python --version) ($$python)"; \
+			$$python -m venv $$venv && exit; \
+			echo "error: $$python could not make $$venv (Debian: install python3-venv)"; \
+			rm -rf $$venv; exit 1; \
 		fi; \
 	done; \
-	echo "error: no Python 3.12 or later found (looked for: $(CANDIDATES))"; \
-	echo "install one, e.g. with pyenv (pyenv install 3.12) or your package manager"; \
+	echo "error: no Python $(WANTED) found (looked for: $(CANDIDATES))"; \
+	echo "install one, e.g. with pyenv (pyenv install 3.11 3.12) or your package manager"; \
 	exit 1
 
 install: $(INSTALLED)
@@ -39,11 +52,22 @@ $(INSTALLED): setup.cfg | $(PYTHON)
 	$(PYTHON) -m pip install --quiet --editable ".[test]"
 	@touch $@
 
+$(OLD_INSTALLED): setup.cfg .ci/202511.txt | $(OLD_PYTHON)
+	$(OLD_PYTHON) -m pip install --quiet --requirement .ci/202511.txt
+	$(OLD_PYTHON) -m pip install --quiet --no-deps espnet==202511 espnet_tts_frontend
+	@# ESPnet imports ci_sdr where speech is enhanced, which no test does
+	@touch "$$($(OLD_PYTHON) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/ci_sdr.py"
+	$(OLD_PYTHON) -m pip install --quiet --no-deps --editable .
+	@touch $@
+
 demo: install
 	$(PYTHON) recipes/mini_librispeech/demo.py
 
 test: install
 	$(PYTHON) -m pytest
+
+test-202511: $(OLD_INSTALLED)
+	$(OLD_PYTHON) -m pytest
 
 bench: install
 	$(PYTHON) recipes/speed/bench.py

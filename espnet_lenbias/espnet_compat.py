@@ -8,10 +8,13 @@ nothing, and command lines can read ESPnet's options without loading torch.
 import argparse
 import ast
 import builtins
+import functools
 import importlib
 import importlib.util
 import re
 from pathlib import Path
+from types import CodeType
+from typing import Any
 
 # Where ESPnet's decoding modules are: 202611 and later, 202511.
 _LAYOUTS = ("espnet2.legacy.nets", "espnet.nets")
@@ -27,7 +30,6 @@ _DECODING = {
     "PartialScorerInterface": "scorer_interface",
     "BatchPartialScorerInterface": "scorer_interface",
     "CTCPrefixScorer": "scorers.ctc",
-    "CTCPrefixScoreTH": "ctc_prefix_score",
     "LengthBonus": "scorers.length_bonus",
     "TooShortUttError": "pytorch_backend.transformer.subsampling",
     "AttAdd": "pytorch_backend.rnn.attentions",
@@ -97,6 +99,23 @@ def _layout() -> str:
     )
 
 
+def decodes_batches() -> bool:
+    """Tell whether this release has tools that decode several utterances at once."""
+    return _layout() == _LAYOUTS[0]
+
+
+class OneByOne:
+    """The last base of an inference class: ``batch_decode`` where ESPnet's has none."""
+
+    def batch_decode(self, speech: Any, speech_lengths: Any = None) -> list[Any]:
+        """Decode one utterance after the other; see ``Speech2Text.batch_decode``."""
+        if speech_lengths is not None:
+            speech = [
+                wave[:n_samples] for wave, n_samples in zip(speech, speech_lengths)
+            ]
+        return [self(wave) for wave in speech]
+
+
 def espnet_search(*args, **kwargs):
     """Build ESPnet's own search, batched where its scorers allow, as ESPnet chooses.
 
@@ -126,6 +145,27 @@ def download_pretrained(model_tag: str) -> dict[str, str]:
     return download(model_tag)
 
 
+def add_older_names(model_file: Path) -> None:
+    """Have the parameters of a model go by the names of the release that is here, too.
+
+    202611 has renamed those of the layer behind the subsampling. 202511 leaves what it
+    does not find at random, without a word; 202611 knows the older names.
+    """
+    if _layout() == _LAYOUTS[0]:
+        return
+    import torch  # here, not above: see the module's docstring
+
+    parameters = torch.load(model_file, map_location="cpu")
+    older = {
+        re.sub(r"(\bembed\.out)\.(weight|bias)$", r"\1.0.\2", name): value
+        for name, value in parameters.items()
+    }
+    if older.keys() - parameters.keys():
+        draft = model_file.with_suffix(".draft")
+        torch.save({**parameters, **older}, draft)
+        draft.replace(model_file)  # another process may be reading it
+
+
 def commandline() -> str:
     """Return this process's command line, quoted as ESPnet's logs show it."""
     try:
@@ -144,19 +184,28 @@ def inference_parser(module: str) -> argparse.ArgumentParser:
     Args:
         module: e.g. ``espnet2.bin.asr_inference``.
     """
-    source = Path(importlib.util.find_spec(module).origin)
-    part = _parser_source(ast.parse(source.read_text(encoding="utf-8")))
-    if part is None:  # this release's get_parser leans on more of its module
+    code = _parser_code(module)
+    if code is None:  # this release's get_parser leans on more of its module
         parser = importlib.import_module(module).get_parser()
     else:
         namespace = {"__name__": module}
-        exec(compile(part, str(source), "exec"), namespace)
+        exec(code, namespace)
         parser = namespace["get_parser"]()
     for action in parser._actions:
         # A bare per cent sign, which 202611 has in a help text, ends `--help` in a
         # ValueError: argparse fills in `%(default)s` and the like.
         action.help = re.sub(r"%%|%(?!\()", "%%", action.help or "")
     return parser
+
+
+# Once a process: before Python 3.11.8 and 3.12.2, parsing can fail when another thread,
+# such as Dask's, logs a traceback at the same time (gh-106905).
+@functools.cache
+def _parser_code(module: str) -> CodeType | None:
+    """Compile ``get_parser`` and the imports it uses; None where these do not do."""
+    source = Path(importlib.util.find_spec(module).origin)
+    part = _parser_source(ast.parse(source.read_text(encoding="utf-8")))
+    return part and compile(part, str(source), "exec")
 
 
 def _parser_source(tree: ast.Module) -> ast.Module | None:

@@ -45,6 +45,9 @@ def unpack_model(archive: Path) -> dict[str, str]:
             # ESPnet's own cache misses: it looks for the files a folder too high.
             files = espnet_compat.unpack(archive, folder, use_cache=False)
             listing.write_text(json.dumps(files), "utf-8")
+        for key, file in files.items():
+            if key.endswith("_model_file"):
+                espnet_compat.add_older_names(Path(file))
         return files
 
 

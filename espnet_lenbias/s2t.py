@@ -6,6 +6,7 @@ from typing import Any
 from espnet2.bin import s2t_inference as espnet_s2t
 
 from espnet_lenbias.chosen_search import ChosenSearch
+from espnet_lenbias.espnet_compat import decodes_batches
 from espnet_lenbias.registry import ESPNET
 from espnet_lenbias.utterances import Audio, check_audio
 
@@ -61,7 +62,13 @@ class Speech2Text(ChosenSearch, espnet_s2t.Speech2Text):
 
         Raises:
             AudioError: An utterance is empty, or holds NaN or infinity.
+            NotImplementedError: This release of ESPnet decodes no batches.
         """
+        if not decodes_batches():
+            raise NotImplementedError(
+                "batch_decode: this release of ESPnet decodes one utterance at a time; "
+                "call the model for each, or install ESPnet 202611"
+            )
         if self.search != ESPNET:
             for i, wave in enumerate(speech):
                 check_audio(wave, f"utterance {i} of the batch")

@@ -8,6 +8,7 @@ import torch
 from espnet2.bin import asr_inference as espnet_asr
 
 from espnet_lenbias.chosen_search import ChosenSpeechSearch
+from espnet_lenbias.espnet_compat import OneByOne
 from espnet_lenbias.registry import ESPNET
 from espnet_lenbias.utterances import (
     Audio,
@@ -20,7 +21,7 @@ from espnet_lenbias.utterances import (
 logger = logging.getLogger(__name__)
 
 
-class Speech2Text(ChosenSpeechSearch, espnet_asr.Speech2Text):
+class Speech2Text(ChosenSpeechSearch, espnet_asr.Speech2Text, OneByOne):
     """ESPnet's speech recogniser, with a search chosen by name.
 
     Takes all that ``espnet2.bin.asr_inference.Speech2Text`` takes, and `search` and

@@ -23,6 +23,7 @@ from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.cluster import Workers
 from espnet_lenbias.decode_worker import decoder
 from espnet_lenbias.results import JOURNAL
+from tests.releases import needs_batches
 
 
 def _wait_until(condition: Callable[[], bool]) -> None:
@@ -181,6 +182,7 @@ def _decoded(out: Path) -> list[str]:
     return [line.split('"')[1] for line in lines]
 
 
+@needs_batches
 def test_a_run_through_all_mishaps_writes_what_one_process_does(
     client, transformer_model, wav_scp, tmp_path, caplog, monkeypatch
 ):
@@ -237,7 +239,9 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     assert _files(out) == _files(tmp_path / "unbroken")
     assert len(_files(out)) == 12
 
-    messages = caplog.messages
+    # those of the cluster may come at any time
+    ours = [r for r in caplog.records if not r.name.startswith("distributed")]
+    messages = [record.getMessage() for record in ours]
     assert "4 of 6 utterances are decoded already" in messages
     assert messages[-1] == "failed: utt6: is not in all of wav.scp"
     markers = [

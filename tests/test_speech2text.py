@@ -8,18 +8,19 @@ import torch
 import yaml
 from espnet2.bin.asr_inference import Speech2Text as EspnetSpeech2Text
 from espnet2.main_funcs.pack_funcs import pack
-from espnet3.systems.base.inference_provider import InferenceProvider
 
 from espnet_lenbias import (
     ExplicitLengthBeamSearch,
     SimpleBeamSearch,
     Speech2Text,
+    espnet_compat,
     use_search,
 )
 from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
 from espnet_lenbias.registry import OptionError
 from espnet_lenbias.search import ScorerError
 from espnet_lenbias.utterances import AudioError
+from tests.releases import needs_batches, needs_espnet3
 
 WITHOUT_CTC = (
     Path(__file__).parents[1] / "recipes/mini_librispeech/pretrained/asr_rnn.zip"
@@ -78,6 +79,7 @@ def test_without_a_search_the_model_is_espnets_own(choice, transformer_model, wa
         assert _texts([ours(wave)]) == _texts([espnets(wave)])
 
 
+@needs_batches
 @pytest.mark.parametrize("which", ["transformer_model", "rnn_model"])
 @pytest.mark.parametrize("search", ["explicit_length", "simple"])
 def test_a_list_is_decoded_as_one_batch(which, search, waves, monkeypatch, request):
@@ -97,6 +99,15 @@ def test_a_list_is_decoded_as_one_batch(which, search, waves, monkeypatch, reque
         assert [hypothesis[3].score for hypothesis in nbest] == pytest.approx(
             scores, abs=1e-3
         )
+
+
+def test_one_by_one_where_espnet_decodes_no_batches():
+    class Echo(espnet_compat.OneByOne):
+        def __call__(self, wave):
+            return [wave]
+
+    assert Echo().batch_decode([[1], [2, 3]]) == [[[1]], [[2, 3]]]
+    assert Echo().batch_decode([[1, 0], [2, 3]], [1, 2]) == [[[1]], [[2, 3]]]
 
 
 def test_use_search_keeps_what_espnet_has_set_up(transformer_model, waves):
@@ -394,6 +405,24 @@ def test_a_packed_zip_is_unpacked_once(packed_model, tmp_path):
     assert weights.is_file()
 
 
+@pytest.mark.parametrize(
+    "layout, more",
+    [("espnet2.legacy.nets", []), ("espnet.nets", ["encoder.embed.out.0.weight"])],
+)
+def test_layers_have_the_names_of_an_older_release_too(
+    layout, more, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(espnet_compat, "_layout", lambda: layout)
+    model = tmp_path / "model.pth"
+    names = ["encoder.embed.out.weight", "decoder.embed.0.weight"]
+    torch.save(dict.fromkeys(names, torch.ones(2)), model)
+    espnet_compat.add_older_names(model)
+    assert set(torch.load(model)) == {*names, *more}
+    written = model.stat().st_mtime_ns
+    espnet_compat.add_older_names(model)  # which they have for good
+    assert model.stat().st_mtime_ns == written
+
+
 def test_from_pretrained_without_a_tag_takes_the_files(rnn_model):
     model = Speech2Text.from_pretrained(**rnn_model.files, **DECODING)
     assert type(model) is Speech2Text
@@ -423,7 +452,10 @@ def test_unusable_archives_are_named(tmp_path):
         Speech2Text.from_pretrained(str(tmp_path / "other.zip"))
 
 
+@needs_espnet3
 def test_espnet3_builds_it_from_a_recipe_config(transformer_model, waves):
+    from espnet3.systems.base.inference_provider import InferenceProvider
+
     config = yaml.safe_load(
         """
         device: cpu

@@ -11,11 +11,12 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.decode_options import get_parser, parse, run_options
-from espnet_lenbias.espnet_compat import commandline
+from espnet_lenbias.espnet_compat import commandline, decodes_batches
 from espnet_lenbias.registry import OptionError
 from espnet_lenbias.results import OtherRunError, ResultFolder, read_keys
 from espnet_lenbias.tools import Tool
@@ -96,10 +97,10 @@ def _check_implemented(tool: Tool, args: argparse.Namespace) -> None:
         raise ValueError("word_lm_train_config: there is no decoding with a word LM")
     if args.ngpu > 1:
         raise ValueError(f"ngpu is {args.ngpu}, and a process decodes on one GPU")
-    if args.batch_size > 1 and not tool.batches:
+    if args.batch_size > 1 and not (tool.batches and decodes_batches()):
         raise ValueError(
-            f"batch_size is {args.batch_size}, and {tool.name} decodes one utterance at "
-            "a time: set batch_size to 1"
+            f"batch_size is {args.batch_size}, and {tool.name} of ESPnet "
+            f"{version('espnet')} decodes one utterance at a time: set batch_size to 1"
         )
 
 

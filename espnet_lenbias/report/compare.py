@@ -6,9 +6,8 @@ has its turn: whatever else the machine does meanwhile falls on all searches ali
 
 import inspect
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import batched
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +66,7 @@ class Result:
 def compare(
     model: Any,
     rows: Sequence[Row],
-    utterances: Iterable[Utterance],
+    utterances: Sequence[Utterance],
     batch_size: int = 1,
 ) -> Iterator[list[Result]]:
     """Decode with every row's search, one batch of utterances after the other.
@@ -86,9 +85,17 @@ def compare(
         ValueError: A row's search cannot be made, or takes no batches.
     """
     contestants = [Contestant(model, row, batch_size) for row in rows]
-    for batch in batched(utterances, batch_size):
+    for batch in batches(utterances, batch_size):
         encoded = [encode(model, utterance.audio) for utterance in batch]
         yield [r for c in contestants for r in c.decode(batch, encoded)]
+
+
+def batches(
+    utterances: Sequence[Utterance], batch_size: int
+) -> Iterator[Sequence[Utterance]]:
+    """Yield so many utterances at a time, the last time those that are left."""
+    for start in range(0, len(utterances), batch_size):
+        yield utterances[start : start + batch_size]
 
 
 def read_set(root: Path, name: str) -> list[Utterance]:

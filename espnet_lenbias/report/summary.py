@@ -35,7 +35,15 @@ class ExampleLine:
     original_score: float = column("original score", ".2f")
     score: float = column("final score", ".2f")
     steps: int = column("steps")
-    text: str = column("transcript")
+    text: str = column("text")
+
+
+def by_row(results: Iterable[Result]) -> dict[tuple[str, int], list[Result]]:
+    """Sort results by search and beam size, in the order in which they come."""
+    rows: dict[tuple[str, int], list[Result]] = {}
+    for result in results:
+        rows.setdefault((result.search, result.beam_size), []).append(result)
+    return rows
 
 
 def error_lines(results: Iterable[Result], dataset: str) -> list[ErrorLine]:
@@ -45,10 +53,7 @@ def error_lines(results: Iterable[Result], dataset: str) -> list[ErrorLine]:
         results: All count.
         dataset: What the lines call the set.
     """
-    groups: dict[tuple[str, int], list[Result]] = {}
-    for result in results:
-        groups.setdefault((result.search, result.beam_size), []).append(result)
-    return [_error_line(dataset, *key, group) for key, group in groups.items()]
+    return [_error_line(dataset, *row, own) for row, own in by_row(results).items()]
 
 
 def errors_of(results: Sequence[Result]) -> Errors:

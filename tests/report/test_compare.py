@@ -11,6 +11,7 @@ import soundfile
 from espnet_lenbias.espnet_compat import BeamSearch
 from espnet_lenbias.report import compare as module
 from espnet_lenbias.report.compare import Row, Utterance, compare, row_search
+from tests.releases import needs_batches
 from tests.toys import PlainTableScorer, TableScorer, build, encoder_output, logs
 
 A, B = 1, 2
@@ -95,7 +96,7 @@ def test_every_search_decodes_an_utterance_before_the_next_one(utterances):
     ]
 
 
-@pytest.mark.parametrize("batch_size", [1, 2])
+@pytest.mark.parametrize("batch_size", [1, pytest.param(2, marks=needs_batches)])
 def test_text_scores_and_steps_of_each_search(utterances, batch_size):
     results = sum(run(utterances, batch_size=batch_size), [])
     espnet, simple, explicit = (
@@ -119,7 +120,9 @@ def test_text_scores_and_steps_of_each_search(utterances, batch_size):
     }
 
 
-@pytest.mark.parametrize("batch_size, seconds", [(1, 2.0), (2, 1.0)])
+@pytest.mark.parametrize(
+    "batch_size, seconds", [(1, 2.0), pytest.param(2, 1.0, marks=needs_batches)]
+)
 def test_seconds_are_those_of_the_search_shared_by_the_batch(
     utterances, ticking, batch_size, seconds
 ):

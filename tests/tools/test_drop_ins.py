@@ -16,29 +16,35 @@ from espnet_lenbias.bin import other_inference
 from espnet_lenbias.decode_options import get_parser
 from espnet_lenbias.results import ResultFolder
 from tests.conftest import RATE
+from tests.releases import needs_batches, needs_s2t_of_ctc_alone
 from tests.tools.conftest import TEXTS, TOOLS, command, files, lines, tool_of
 from tests.tools.models import SRC_TOKENS, TOKENS, WINDOW
 
 CTC = {"ctc_weight": 0.3}
 GERMAN = {"lang_sym": "<deu>", "task_sym": "<st_deu>"}
 
-# Model, options, how many ranks, how many files ESPnet writes. Two ranks of st end ESPnet's
-# tool, which takes two results for those of two texts.
+
+def case(name, options, nbest, n_files, *marks):
+    """Return model, options, how many ranks, how many files ESPnet writes."""
+    test_id = "-".join([name, *options])
+    return pytest.param(name, options, nbest, n_files, id=test_id, marks=marks)
+
+
+# Two ranks of st end ESPnet's tool, which takes two results for those of two texts.
 CASES = [
-    ("st", {}, 1, 4),
-    ("st_ctc", CTC, 1, 4),
-    ("st_multi", {"asr_nbest": 2, "asr_beam_size": 3}, 1, 12),
-    ("st_attention", {}, 1, 8),
-    ("mt", {}, 2, 8),
-    ("mt_units", CTC, 2, 8),
-    ("slu", CTC, 2, 8),
-    ("s2t", {}, 2, 10),
-    ("s2t", CTC | GERMAN, 2, 10),
-    ("s2t", {"predict_time": True}, 2, 10),
-    ("s2t", {"batch_size": 2} | GERMAN, 2, 10),
-    ("s2t_ctc", {"ctc_weight": 1.0}, 2, 10),
+    case("st", {}, 1, 4),
+    case("st_ctc", CTC, 1, 4),
+    case("st_multi", {"asr_nbest": 2, "asr_beam_size": 3}, 1, 12),
+    case("st_attention", {}, 1, 8),
+    case("mt", {}, 2, 8),
+    case("mt_units", CTC, 2, 8),
+    case("slu", CTC, 2, 8),
+    case("s2t", {}, 2, 10),
+    case("s2t", CTC | GERMAN, 2, 10),
+    case("s2t", {"predict_time": True}, 2, 10),
+    case("s2t", {"batch_size": 2} | GERMAN, 2, 10, needs_batches),
+    case("s2t_ctc", {"ctc_weight": 1.0}, 2, 10, needs_s2t_of_ctc_alone),
 ]
-NAMES = ["-".join([name, *options]) for name, options, _, _ in CASES]
 
 
 def run(model, data, out, *options: str) -> int:
@@ -68,7 +74,7 @@ def config(tmp_path, **options) -> tuple[str, str]:
 # --- The files ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name, options, nbest, n_files", CASES, ids=NAMES)
+@pytest.mark.parametrize("name, options, nbest, n_files", CASES)
 def test_search_espnet_writes_espnets_files(
     name, options, nbest, n_files, model_of, data, tmp_path
 ):
@@ -83,7 +89,7 @@ def test_search_espnet_writes_espnets_files(
     assert len(files(ours)) == n_files
 
 
-@pytest.mark.parametrize("name, options, nbest, n_files", CASES, ids=NAMES)
+@pytest.mark.parametrize("name, options, nbest, n_files", CASES)
 def test_explicit_length_by_the_config_alone(
     name, options, nbest, n_files, model_of, data, tmp_path, waves
 ):
@@ -151,7 +157,7 @@ def test_a_transcript_reaches_the_understanding(model_of, data, tmp_path, monkey
     ]
 
 
-@pytest.mark.parametrize("batch_size", ["1", "3"])
+@pytest.mark.parametrize("batch_size", ["1", pytest.param("3", marks=needs_batches)])
 def test_previous_text(batch_size, model_of, data, tmp_path):
     """Primers of three lengths: ESPnet refuses them in a batch, these searches do not."""
     model, out = model_of("s2t"), tmp_path / "out"
@@ -166,6 +172,7 @@ def test_previous_text(batch_size, model_of, data, tmp_path):
     assert {key for key in TEXTS if with_text[key] != plain[key]} == {"utt1", "utt3"}
 
 
+@needs_batches
 @pytest.mark.parametrize("search", ["espnet", "explicit_length"])
 def test_previous_texts_in_a_batch_give_what_they_give_alone(
     search, model_of, data, tmp_path, caplog
@@ -204,13 +211,13 @@ def test_every_option_of_espnets_tool_is_there(name):
         ("st", {"asr_beam_size": 0}, "asr_beam_size must be a whole number of 1 or"),
         ("st", {"asr_minlenratio": 2}, "asr_minlenratio 2 asks for a longer output"),
         ("st", {"ctc_weight": 0.3}, "0.3, and the model has no CTC: set ctc_weight: 0"),
-        ("st", {"batch_size": 2}, "2, and st_inference decodes one utterance at a"),
+        ("st", {"batch_size": 2}, "2, and st_inference of ESPnet "),
         ("mt", {"ctc_weight": 0.3}, "0.3, and the model has no CTC: set ctc_weight: 0"),
         ("mt", {"normalize_length": True}, "normalize_length does not go with search"),
-        ("mt", {"batch_size": 2}, "batch_size is 2, and mt_inference decodes one utt"),
+        ("mt", {"batch_size": 2}, "batch_size is 2, and mt_inference of ESPnet "),
         ("slu", {"run_chunk": True}, "run_chunk: classification chunk by chunk is not"),
         ("slu", {"streaming": True}, "streaming: blockwise streaming search is not la"),
-        ("slu", {"batch_size": 2}, "batch_size is 2, and slu_inference decodes one u"),
+        ("slu", {"batch_size": 2}, "batch_size is 2, and slu_inference of ESPnet "),
         ("slu", {"beam_sise": 2}, "unknown option beam_sise; did you mean beam_size?"),
         ("s2t", {"partial_ar": True}, "partial_ar: partially autoregressive decoding"),
         ("s2t", {"ctc_weight": 2}, "ctc_weight must be from 0 to 1"),

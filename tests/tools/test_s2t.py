@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from espnet2.bin import s2t_inference
 
-from espnet_lenbias import use_search
+from espnet_lenbias import s2t, use_search
 from espnet_lenbias.s2t import Speech2Text
 from espnet_lenbias.utterances import AudioError
 from tests.conftest import RATE
+from tests.releases import needs_batches, needs_s2t_of_ctc_alone
 from tests.tools.models import S2T_TOKENS, TIMES
 
 OPTIONS = {"beam_size": 4, "maxlenratio": -8}
@@ -87,6 +88,7 @@ def test_the_search_sees_the_primer(build, waves):
     }
 
 
+@needs_batches
 @pytest.mark.parametrize("search", SEARCHES)
 def test_a_batch_gives_what_its_utterances_give(search, build, waves, monkeypatch):
     model = build(search=search, batch_size=3)
@@ -106,10 +108,17 @@ def test_a_batch_gives_what_its_utterances_give(search, build, waves, monkeypatc
         assert among_others[0][4].score == pytest.approx(one[0][4].score, abs=1e-3)
 
 
+@needs_batches
 def test_an_utterance_of_a_batch_that_cannot_be_decoded_is_named(build, waves):
     model = build(search="explicit_length")
     with pytest.raises(AudioError, match="utterance 1 of the batch is empty"):
         model.batch_decode([waves["utt1"], np.zeros(0)])
+
+
+def test_a_release_that_decodes_no_batches(build, waves, monkeypatch):
+    monkeypatch.setattr(s2t, "decodes_batches", lambda: False)
+    with pytest.raises(NotImplementedError, match="call the model for each"):
+        build(search="explicit_length").batch_decode([waves["utt1"]])
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -131,6 +140,8 @@ def test_timestamps_follow_the_rules(search, build, waves):
 def test_long_recordings(condition, build, model_of):
     """Window by window as ESPnet reads them, each found by the search."""
     recording = 0.1 * np.random.default_rng(1).standard_normal(int(2.6 * RATE))
+    # the default of 202611; 202511's is 29 s, whatever the window
+    how = {"condition_on_prev_text": condition, "end_time_threshold": TIMES[0]}
     model = build(search="explicit_length", predict_time=True)
     primers = []
     forward = model.beam_search.forward
@@ -138,7 +149,7 @@ def test_long_recordings(condition, build, model_of):
         primers.append(model.beam_search.hyp_primer),
         forward(**more),
     )[1]
-    utterances = model.decode_long(recording, condition_on_prev_text=condition)
+    utterances = model.decode_long(recording, **how)
     assert len(primers) >= 3
     assert all(primer[-3:] == ids("<sos>", "<eng>", "<asr>") for primer in primers)
     assert {primer[0] for primer in primers[1:]} == set(
@@ -149,10 +160,11 @@ def test_long_recordings(condition, build, model_of):
 
     theirs = s2t_inference.Speech2Text(**model_of("s2t").files, **OPTIONS)
     use_search(theirs, "explicit_length")
-    again = theirs.decode_long(recording, condition_on_prev_text=condition)
+    again = theirs.decode_long(recording, **how)
     assert again == utterances
 
 
+@needs_s2t_of_ctc_alone
 def test_a_model_without_decoder_is_searched_by_ctc_alone(model_of, waves):
     files = model_of("s2t_ctc").files
     model = Speech2Text(**files, beam_size=30, nbest=3, search="explicit_length")

@@ -11,7 +11,6 @@ import logging
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import batched
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,14 @@ from tqdm import tqdm
 
 from espnet_lenbias import Speech2Text
 from espnet_lenbias.registry import ESPNET
-from espnet_lenbias.report.compare import Contestant, Result, Row, Utterance, encode
+from espnet_lenbias.report.compare import (
+    Contestant,
+    Result,
+    Row,
+    Utterance,
+    batches,
+    encode,
+)
 from espnet_lenbias.report.scoring import Errors, read_text
 from espnet_lenbias.report.summary import errors_of
 from espnet_lenbias.report.tables import column, markdown_table, write_csv
@@ -160,7 +166,7 @@ def decode(
     searches = [contestant(model, setting, batch_size) for setting in settings]
     results: list[list[Result]] = [[] for _ in settings]
     with tqdm(total=len(utterances), unit="utterance") as bar:
-        for batch in batched(utterances, batch_size):
+        for batch in batches(utterances, batch_size):
             encoded = [encode(model, utterance.audio) for utterance in batch]
             for search, found in zip(searches, results, strict=True):
                 found += search.decode(batch, encoded)
