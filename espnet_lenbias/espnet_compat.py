@@ -145,13 +145,18 @@ def download_pretrained(model_tag: str) -> dict[str, str]:
     return download(model_tag)
 
 
+def model_variant() -> str:
+    """Return what sets the models unpacked for this release apart; "" for 202611."""
+    return "" if _layout() == _LAYOUTS[0] else "-202511"
+
+
 def add_older_names(model_file: Path) -> None:
     """Have the parameters of a model go by the names of the release that is here, too.
 
     202611 has renamed those of the layer behind the subsampling. 202511 leaves what it
-    does not find at random, without a word; 202611 knows the older names.
+    does not find at random, without a word.
     """
-    if _layout() == _LAYOUTS[0]:
+    if not model_variant():
         return
     import torch  # here, not above: see the module's docstring
 
@@ -161,9 +166,7 @@ def add_older_names(model_file: Path) -> None:
         for name, value in parameters.items()
     }
     if older.keys() - parameters.keys():
-        draft = model_file.with_suffix(".draft")
-        torch.save({**parameters, **older}, draft)
-        draft.replace(model_file)  # another process may be reading it
+        torch.save({**parameters, **older}, model_file)
 
 
 def commandline() -> str:

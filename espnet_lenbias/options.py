@@ -50,6 +50,9 @@ def verify_weights_and_lengths(options: Mapping[str, object]) -> None:
     """
     for prefix in _PREFIXES:
         _verify_weight(f"{prefix}ctc_weight", options)
+        for key in ("lm_weight", "ngram_weight", "penalty"):
+            weight = options.get(f"{prefix}{key}", 0.0)
+            _require(_is_number(weight), f"{prefix}{key}", weight, "a number")
         _verify_lengths(f"{prefix}minlenratio", f"{prefix}maxlenratio", options)
 
 

@@ -36,7 +36,7 @@ def is_archive(tag: str) -> bool:
 def unpack_model(archive: Path) -> dict[str, str]:
     """Unpack a model once into the cache; return its constructor arguments (files)."""
     check_archive(archive)
-    folder = _cache_folder() / _sha256(archive)[:16]
+    folder = _cache_folder() / f"{_sha256(archive)[:16]}{espnet_compat.model_variant()}"
     folder.mkdir(parents=True, exist_ok=True)
     listing = folder / ".files.json"  # written last
     with _locked(folder / ".lock"):  # jobs that start together unpack once
@@ -44,10 +44,10 @@ def unpack_model(archive: Path) -> dict[str, str]:
         if not files or not all(map(os.path.exists, files.values())):
             # ESPnet's own cache misses: it looks for the files a folder too high.
             files = espnet_compat.unpack(archive, folder, use_cache=False)
+            for key, file in files.items():
+                if key.endswith("_model_file"):
+                    espnet_compat.add_older_names(Path(file))
             listing.write_text(json.dumps(files), "utf-8")
-        for key, file in files.items():
-            if key.endswith("_model_file"):
-                espnet_compat.add_older_names(Path(file))
         return files
 
 

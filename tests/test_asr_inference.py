@@ -228,6 +228,7 @@ def test_mistakes_in_the_config_name_key_file_and_remedy(
         (["--lm_file", "gone.pth"], "lm_file: there is no file gone.pth"),
         (["--model_tag", "gone.zip"], "model_tag: there is no file gone.zip"),
         (["--ctc_weight", "1.5"], "ctc_weight must be from 0 to 1"),
+        (["--lm_weight", "nan"], "lm_weight must be a number, not nan"),
         (["--batch_size", "0"], "batch_size must be a whole number of 1 or more"),
     ],
 )
