@@ -41,6 +41,8 @@ _LOCAL_DEFAULTS = {
     "memory_limit": 0,
     "dashboard_address": "127.0.0.1:0",
     "silence_logs": logging.ERROR,  # as for jobs
+    # A terminal sends an interrupt to all processes: it is for the one that started them.
+    "preload": "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)",
 }
 _JOB_DEFAULTS = {
     "cores": 1,

@@ -14,7 +14,6 @@ lm_weights="0.1 0.2 0.4"                  # tried
 rows="simple simple_heuristics explicit_length"
 related="length_norm eos_threshold length_reward coverage_frames coverage_log length_reward_coverage separate separate_heuristics"
 beams="32 64 128 5000"
-related_beams="32 64 128"
 sets="dev-clean dev-other test-clean test-other"
 nj=1
 librispeech=../mini_librispeech/corpus/LibriSpeech
@@ -47,6 +46,6 @@ for conf in without_lm with_lm; do
     run --stage 3 --stop_stage 3 --conf "$dir/$conf" --sets "$sets" --beams "$beams" --rows "$rows optimal:5000"
 done
 for conf in without_lm with_lm; do
-    run --stage 3 --stop_stage 3 --conf "$dir/$conf" --sets dev-other --beams "$related_beams" --rows "$related"
+    run --stage 3 --stop_stage 3 --conf "$dir/$conf" --sets dev-other --beams "$beams" --rows "$related"
 done
 run --stage 4 --stop_stage 4
