@@ -73,7 +73,10 @@ class CTCPrefix:
             self.scorer.ctc.log_softmax(memory.first_frames(b).unsqueeze(0))[0]
             for b in range(len(memory))
         ]
-        return State([x.T.double().clamp(min=_SMALLEST).exp() for x in log_probs], {})
+        probs = [
+            x.T.double().contiguous().clamp(min=_SMALLEST).exp() for x in log_probs
+        ]
+        return State(probs, {})
 
     def step(
         self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
