@@ -200,8 +200,12 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     os.mkfifo(pipe)
     (tmp_path / "utt2num_samples").write_text("utt1 1\nutt2 1\nutt4 9\nutt5 5\n")
 
-    # Ctrl-C, which a terminal sends to all processes.
-    code = "import sys; from espnet_lenbias import cli; sys.exit(cli.main())"
+    # Ctrl-C, which a terminal sends to all processes. Those that a shell has started in
+    # the background ignore it, and so would what the tests start.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from espnet_lenbias import cli; sys.exit(cli.main())"
+    )
     run = subprocess.Popen(
         [sys.executable, "-c", code, "decode", "--cluster", "local", *options],
         stderr=subprocess.PIPE,
