@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import soundfile
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # slow to load, and not all that imports this decodes
     import torch
 
     from espnet_lenbias.espnet_compat import BeamSearch, Hypothesis
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,13 @@ def batches(
     """Yield so many utterances at a time, the last time those that are left."""
     for start in range(0, len(utterances), batch_size):
         yield utterances[start : start + batch_size]
+
+
+def spread(items: Sequence[_T], count: int) -> Sequence[_T]:
+    """Return so many of the items, evenly spaced; all for 0, or if there are fewer."""
+    if not 0 < count < len(items):
+        return items
+    return [items[i * len(items) // count] for i in range(count)]
 
 
 def read_set(root: Path, name: str) -> list[Utterance]:

@@ -58,7 +58,7 @@ class State(NamedTuple):
     """The CTC state of all hypotheses, utterance by utterance."""
 
     probs: list[torch.Tensor]  # (V, T) of each utterance of the memory, float64
-    by_utt: dict[int, UtteranceState]  # none before the first label
+    by_utt: dict[int, UtteranceState]
 
 
 class CTCPrefix:
@@ -76,7 +76,11 @@ class CTCPrefix:
         probs = [
             x.T.double().contiguous().clamp(min=_SMALLEST).exp() for x in log_probs
         ]
-        return State(probs, {})
+        by_utt = {
+            b: UtteranceState(b, empty_prefixes(p, 1), p.new_zeros(1, 1))
+            for b, p in enumerate(probs)
+        }
+        return State(probs, by_utt)
 
     def step(
         self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
@@ -84,12 +88,7 @@ class CTCPrefix:
         """Score the wanted labels, and the end label, after each prefix."""
         parts, by_utt = [], {}
         for span in prefixes.spans:
-            probs = state.probs[span.utt]
-            if span.utt in state.by_utt:
-                _, forward, psi = state.by_utt[span.utt]
-            else:
-                forward = empty_prefixes(probs, span.stop - span.start)
-                psi = probs.new_zeros(1, 1)
+            probs, (_, forward, psi) = state.probs[span.utt], state.by_utt[span.utt]
             labels = None if wanted is None else wanted[span.rows]
             extended = prefix_scores(forward, probs, labels)
             extended[:, _BLANK] = -torch.inf

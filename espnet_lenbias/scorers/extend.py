@@ -79,9 +79,7 @@ def _ctc(
     next label the accumulated score is that of all frames.
     """
     probs = adapter.start(memory).probs
-    if not state.by_utt:
-        return ctc.State(probs, {})
-    start, forward, psi = state.by_utt[0]
+    start, _, psi = state.by_utt[0]
     forward = ctc.empty_prefixes(probs[0], len(psi))
     for labels in prefixes.yseq[:, prefixes.primer_length :].unbind(dim=1):
         forward = ctc.extended_prefixes(forward, probs[0], labels)

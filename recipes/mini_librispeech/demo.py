@@ -25,6 +25,7 @@ from espnet_lenbias.report.compare import (
     encode,
     read_set,
     row_search,
+    spread,
 )
 from espnet_lenbias.report.plots import beam_figure, ending_figure
 from espnet_lenbias.report.summary import error_lines, example_lines, most_shortened
@@ -135,13 +136,6 @@ def main(cmd: Sequence[str] | None = None) -> None:
     (args.output_dir / "comparison.md").write_text(f"{heading}\n{text}", "utf-8")
     print(text)
     print(f"tables, plots and all transcripts are in {args.output_dir}")
-
-
-def spread(utterances: Sequence[Utterance], count: int) -> Sequence[Utterance]:
-    """Return so many utterances, evenly spaced; all for 0, or if there are fewer."""
-    if not 0 < count < len(utterances):
-        return utterances
-    return [utterances[i * len(utterances) // count] for i in range(count)]
 
 
 def describe(

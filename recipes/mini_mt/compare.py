@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from local.lines import translation_lines
 from tqdm import tqdm
 
-from espnet_lenbias.report.compare import Contestant, Result, Row
+from espnet_lenbias.report.compare import Contestant, Result, Row, spread
 from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.summary import example_lines, most_shortened
 from espnet_lenbias.report.tables import markdown_table, write_csv
@@ -141,13 +141,6 @@ def read_pairs(folder: Path) -> list[Sentence]:
     if not sources:
         raise ValueError(f"{folder}/src_text is empty")
     return [Sentence(folder.name, k, s, references[k]) for k, s in sources.items()]
-
-
-def spread(sentences: Sequence[Sentence], count: int) -> Sequence[Sentence]:
-    """Return so many sentences, evenly spaced; all for 0, or if there are fewer."""
-    if not 0 < count < len(sentences):
-        return sentences
-    return [sentences[i * len(sentences) // count] for i in range(count)]
 
 
 def load_model(model: str, maxlenratio: float) -> Any:
