@@ -5,6 +5,7 @@ imports that decoding needs.
 """
 
 import argparse
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -26,6 +27,10 @@ from espnet_lenbias.registry import (
 )
 
 _DATA = "data_path_and_name_and_type"
+
+# A file up to so many bytes, a list of audio or a config, is told from another one by what
+# it holds; a larger one, a model, by its size and time of change.
+_READ = 2**24
 
 # Options that change where or how fast a run goes, not what it finds.
 _NOT_RESULTS = {
@@ -89,8 +94,8 @@ def parse(
 def run_options(args: argparse.Namespace) -> dict[str, str]:
     """Return what decides the results of a run, for a later run to compare with.
 
-    Files are described by size and time of change too, so that a model that was
-    trained further under the same name is not taken for the old one.
+    Files are described by more than their names, so that a model that was trained
+    further under the same name is not taken for the old one.
     """
     options = {
         key: _described(value)
@@ -106,9 +111,17 @@ def _described(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_described(item) for item in value)
     if isinstance(value, str) and Path(value).is_file():
-        stat = Path(value).stat()
-        return f"{value} ({stat.st_size} bytes, changed at {stat.st_mtime})"
+        return f"{value} ({_state(Path(value))})"
     return str(value)
+
+
+def _state(path: Path) -> str:
+    """Return what tells a file from others, and from itself once it has changed."""
+    stat = path.stat()
+    if stat.st_size > _READ:
+        return f"{stat.st_size} bytes, changed at {stat.st_mtime}"
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return f"{stat.st_size} bytes, sha256 {digest[:16]}"
 
 
 def _read_config(
@@ -146,18 +159,39 @@ def _check_files(options: Mapping[str, Any]) -> None:
             raise FileNotFoundError(f"{key}: there is no file {path}")
         if key.endswith("_train_config"):
             _check_train_config(key, Path(path))
+        if key.endswith("_model_file"):
+            config = key.replace("_model_file", "_train_config")
+            if options[config] is None:
+                _check_config_beside(key, Path(path), config)
     if options["model_tag"] is not None and is_archive(options["model_tag"]):
         check_archive(Path(options["model_tag"]))
 
 
 def _check_train_config(key: str, path: Path) -> None:
-    """Verify that a file is what a training of ESPnet leaves behind; quickly."""
+    """Verify that a file is what a training of such a model leaves behind; quickly."""
     text = path.read_text(encoding="utf-8", errors="replace")
-    if not re.search(r"^token_list:", text, re.MULTILINE):
-        raise ValueError(
-            f"{key}: {path} is not what a model was trained by, for it has no "
-            "token_list: give the config.yaml that lies beside the model"
+    sections = set(re.findall(r"^(\w+):", text, re.MULTILINE))
+    wanted, found = key.endswith("lm_train_config"), "lm" in sections
+    if "token_list" not in sections:
+        why = "not what a model was trained by, for it has no token_list"
+    elif wanted != found:
+        why = f"what a model was trained by that is {'an' if found else 'no'} LM"
+    else:
+        return
+    raise ValueError(
+        f"{key}: {path} is {why}: give the config.yaml that lies beside the model"
+    )
+
+
+def _check_config_beside(key: str, model: Path, config: str) -> None:
+    """Verify that ESPnet finds the config of a model that is named without."""
+    beside = model.parent / "config.yaml"
+    if not beside.is_file():
+        raise FileNotFoundError(
+            f"{key}: there is no config.yaml beside {model}: name what it was trained by "
+            f"with {config}"
         )
+    _check_train_config(config, beside)
 
 
 def _origin(message: str, config: Mapping[str, Any], args: argparse.Namespace) -> str:

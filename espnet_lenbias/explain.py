@@ -14,22 +14,23 @@ best hypotheses are shown.
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
+from espnet_lenbias.audio import (
+    audio_rate,
+    check_one_channel,
+    check_rate,
+    read_audio,
+)
 from espnet_lenbias.decode_options import get_parser as inference_parser
 from espnet_lenbias.decode_options import parse
 from espnet_lenbias.pretrained import model_files
 from espnet_lenbias.registry import ESPNET, OptionError
 from espnet_lenbias.tools import ASR
 
-if TYPE_CHECKING:
-    import numpy as np
-
 _PROG = "espnet-lenbias explain"
 _DEFAULTS = {"search": "explicit_length", "nbest": 5}
-_USUAL_RATE = 16000  # of ESPnet's frontends
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -62,11 +63,12 @@ def main(cmd: Sequence[str] | None = None) -> int:
     parser = get_parser()
     own, rest = parser.parse_known_args(cmd)
     try:
-        rate = audio_rate(own.audio)
+        check_one_channel(own.audio)
         args = decoding_options(own, rest)
         files = model_files(own.model)
         vars(args).update(files, model_tag=None)  # found already
-        check_rate(own.audio, rate, Path(files["asr_train_config"]))
+        config = yaml.safe_load(Path(files["asr_train_config"]).read_text("utf-8"))
+        check_rate(own.audio, audio_rate(own.audio), config.get("frontend_conf"))
         own.output_dir.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
@@ -94,37 +96,6 @@ def main(cmd: Sequence[str] | None = None) -> int:
     return 0
 
 
-def audio_rate(path: Path) -> int:
-    """Return the sampling rate of an audio file.
-
-    Raises:
-        OSError: There is no such file.
-        ValueError: It is no audio, of several channels, or empty.
-    """
-    import soundfile
-
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no audio file {path}")
-    try:
-        info = soundfile.info(str(path))
-    except soundfile.LibsndfileError as e:
-        raise ValueError(f"{path} is no audio that soundfile can read ({e})") from e
-    if info.channels != 1:
-        raise ValueError(
-            f"{path} has {info.channels} channels: make it one (sox {path} -c 1 out.wav)"
-        )
-    if not info.frames:
-        raise ValueError(f"{path} holds no samples")
-    return info.samplerate
-
-
-def read_audio(path: Path) -> "np.ndarray":
-    """Return the samples of an audio file, (samples,)."""
-    import soundfile
-
-    return soundfile.read(path, dtype="float32")[0]
-
-
 def decoding_options(
     own: argparse.Namespace, rest: Sequence[str]
 ) -> argparse.Namespace:
@@ -146,26 +117,3 @@ def decoding_options(
             "--search simple"
         )
     return args
-
-
-def check_rate(audio: Path, rate: int, train_config: Path) -> None:
-    """Verify that audio has the sampling rate of what a model was trained on.
-
-    Args:
-        audio: The file.
-        rate: Its rate in Hz.
-        train_config: Of the model, as ESPnet's training writes it.
-
-    Raises:
-        ValueError: It has another rate.
-    """
-    import humanfriendly  # as ESPnet reads `16k`
-
-    config = yaml.safe_load(train_config.read_text(encoding="utf-8"))
-    wanted = (config.get("frontend_conf") or {}).get("fs", _USUAL_RATE)
-    wanted = humanfriendly.parse_size(str(wanted))
-    if rate != wanted:
-        raise ValueError(
-            f"{audio} has {rate} samples a second, and the model takes {wanted}: "
-            f"resample it (sox {audio} -r {wanted} out.wav)"
-        )

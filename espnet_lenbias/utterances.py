@@ -1,6 +1,7 @@
 """Utterances: read from a data set so that a broken one stops no other, and checked."""
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from espnet_lenbias.audio import audio_rate, check_rate
 from espnet_lenbias.espnet_compat import ESPnetDataset, TooShortUttError
 from espnet_lenbias.search import ScorerError
 
@@ -90,7 +92,26 @@ def build_dataset(
     task.check_task_requirements(
         dataset, allow_variable_data_keys, train=False, inference=True
     )
+    _warn_of_rate(dataset, getattr(train_args, "frontend_conf", None))
     return dataset
+
+
+def _warn_of_rate(
+    dataset: ESPnetDataset, frontend_conf: Mapping[str, Any] | None
+) -> None:
+    """Warn if the first utterance has another sampling rate than the model.
+
+    It is no error: a model can have been trained with a frontend set to a wrong rate.
+    """
+    for file in map(Path, _audio_files(dataset, next(iter(dataset), ""))):
+        try:
+            rate = audio_rate(file)
+        except (OSError, ValueError):
+            continue  # reported when the utterance has its turn
+        try:
+            check_rate(file, rate, frontend_conf)
+        except ValueError as e:
+            logging.warning(e)
 
 
 def read_batches(

@@ -13,7 +13,13 @@ import soundfile
 import torch
 from espnet2.bin import asr_inference as espnets
 
-from espnet_lenbias import ExplicitLengthBeamSearch, decode, decode_log, results
+from espnet_lenbias import (
+    ExplicitLengthBeamSearch,
+    decode,
+    decode_log,
+    decode_options,
+    results,
+)
 from espnet_lenbias.bin import asr_inference, drop_in
 from espnet_lenbias.decode_options import get_parser
 from espnet_lenbias.espnet_compat import inference_parser
@@ -253,6 +259,44 @@ def test_a_train_config_that_is_another_file(
         f"error: asr_train_config: {path} is not what a model was trained by"
         in _fails(capsys, *args)
     )
+
+
+@pytest.mark.parametrize("key", ["asr_train_config", "lm_train_config"])
+def test_a_train_config_of_another_kind(
+    key, transformer_model, wav_scp, tmp_path, capsys
+):
+    config = tmp_path / "config.yaml"
+    if key == "asr_train_config":
+        config.write_text("lm: transformer\ntoken_list:\n- a\n")
+    else:
+        config.write_text(transformer_model.config.read_text())
+    args = (transformer_model, wav_scp, tmp_path / "out", f"--{key}", str(config))
+    kind = "an" if key == "asr_train_config" else "no"
+    why = f"what a model was trained by that is {kind} LM: give the config.yaml that"
+    assert f"error: {key}: {config} is {why}" in _fails(capsys, *args)
+
+
+def test_a_model_named_without_its_config(transformer_model, wav_scp, tmp_path, capsys):
+    weights = tmp_path / "model.pth"
+    weights.write_bytes(transformer_model.weights.read_bytes())
+    command = _command(transformer_model, wav_scp, tmp_path / "out")
+    command = ["--asr_model_file", str(weights), *command[4:]]
+    with pytest.raises(SystemExit) as e:
+        asr_inference.main(command)
+    assert e.value.code == 2
+    message = f"asr_model_file: there is no config.yaml beside {weights}: name what it"
+    assert message in capsys.readouterr().err
+    (tmp_path / "config.yaml").write_text(transformer_model.config.read_text())
+    assert asr_inference.main(command) == 0
+
+
+@pytest.mark.parametrize("rate", [RATE, 2 * RATE])
+def test_audio_of_another_rate(rate, transformer_model, wav_scp, tmp_path, caplog):
+    wave = wav_scp.parent / "utt1.wav"
+    soundfile.write(wave, soundfile.read(wave)[0], rate, subtype="FLOAT")
+    assert _run(transformer_model, wav_scp, tmp_path / "out") == 0
+    warning = f"utt1.wav has {rate} samples a second, and the model takes {RATE}: "
+    assert (warning in caplog.text) == (rate != RATE)
 
 
 def test_an_option_of_the_search_in_the_wrong_place(
@@ -522,9 +566,28 @@ def test_another_run_does_not_mix(transformer_model, wav_scp, tmp_path, capsys):
     error = _fails(capsys, *args, "--beam_size", "5", "--search", "simple")
     assert "(beam_size was 4, is 5; search was explicit_length, is simple)" in error
     assert f"remove the folder (rm -r {out})" in error
-    transformer_model.weights.touch()  # trained further
-    assert "asr_model_file was" in _fails(capsys, *args)
     assert _files(out) == before
+
+
+@pytest.mark.parametrize("read", [2**24, 0])
+def test_a_file_that_changes_is_another_run(
+    read, transformer_model, wav_scp, tmp_path, capsys, monkeypatch
+):
+    """A small file by what it holds, a large one by its date too."""
+    monkeypatch.setattr(decode_options, "_READ", read)
+    weights = tmp_path / "model.pth"
+    weights.write_bytes(transformer_model.weights.read_bytes())
+    args = (Model(transformer_model.config, weights), wav_scp, tmp_path / "out")
+    assert _run(*args) == 0
+    os.utime(weights, (1, 1))
+    if read:
+        assert _run(*args) == 0
+        weights.write_bytes(weights.read_bytes()[:-1] + b"x")  # trained further
+    assert "(asr_model_file was" in _fails(capsys, *args)
+    assert "wav.scp" not in _fails(capsys, *args)
+    if read:
+        wav_scp.write_text(wav_scp.read_text().replace("utt2.wav", "utt3.wav"))
+        assert f"data_path_and_name_and_type was {wav_scp}" in _fails(capsys, *args)
 
 
 def test_results_of_another_tool_are_overwritten(transformer_model, wav_scp, tmp_path):

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import soundfile
-
+from espnet_lenbias.audio import read_audio
 from espnet_lenbias.registry import (
     ESPNET,
     build_search,
@@ -136,8 +135,7 @@ def encode(model: Any, audio: Path) -> "torch.Tensor":
     """Return the encoder output of an audio file, (T, D)."""
     import torch
 
-    samples, _ = soundfile.read(audio, dtype="float32")
-    speech = torch.from_numpy(samples).unsqueeze(0)
+    speech = torch.from_numpy(read_audio(audio)).unsqueeze(0)
     speech = speech.to(device=model.device, dtype=getattr(torch, model.dtype))
     lengths = torch.tensor([speech.size(1)], device=model.device)
     with torch.no_grad():
