@@ -21,8 +21,12 @@ from espnet_lenbias.scorers.base import Selection
 # how many positions a cache grows by when it is full, at least
 _GROWTH = 8
 
+# a cache has rows for up to 1/8 more hypotheses than there are: how many run changes from
+# one position to the next, and new rows mean that everything is copied
+_SPARE = 8
+
 # with more rows than this a CPU takes them by so many
-_MANY_ROWS, _ROWS = 1024, 256
+_MANY_ROWS, _ROWS = 1024, 512
 
 
 class KeysValues(NamedTuple):
@@ -70,8 +74,8 @@ class LabelCache:
         room = self.layers[0].keys.size(1)
         if self.length < room:
             return self
-        n_rows, room = len(self.rows), room + max(_GROWTH, room // 2)
-        return replace(self, layers=self._in_fresh_memory(n_rows, room))
+        room += max(_GROWTH, room // 2)
+        return replace(self, layers=self._in_fresh_memory(len(self.rows), room))
 
     def filled(self) -> "LabelCache":
         """Return the cache with one position more counted as filled."""
@@ -97,9 +101,9 @@ class LabelCache:
         to_rows, from_rows = (r.to(device, non_blocking=True) for r in (to_rows, rows))
         return LabelCache(layers, self.length, rows, to_rows, from_rows)
 
-    def _in_fresh_memory(self, n_rows: int, room: int) -> list[KeysValues]:
-        """Return the layers with other numbers of rows and of positions."""
-        n_old = len(self.rows)
+    def _in_fresh_memory(self, n: int, room: int) -> list[KeysValues]:
+        """Return the layers with room for n hypotheses and so many positions."""
+        n_old, n_rows = len(self.rows), n + n // _SPARE
 
         def copied(cache: torch.Tensor) -> torch.Tensor:
             fresh = cache.new_empty(n_rows, room, *cache.shape[2:])

@@ -91,7 +91,7 @@ def get_parser() -> argparse.ArgumentParser:
         default=5000,
         help="a beam size for the same two on a few of the utterances; 0: none",
     )
-    add("--few", type=int, default=6, help="how many, spread over all")
+    add("--few", type=int, default=5, help="how many, spread over all")
     add("--batch_size", type=int, default=1, help="utterances decoded together")
     return parser
 
