@@ -2,7 +2,8 @@
 # `make install` where there is one.
 if [ -z "${PYTHON:-}" ] && [ -x ../../.venv/bin/python ]; then PYTHON=$PWD/../../.venv/bin/python; fi
 : "${PYTHON:=python3}"
-"$PYTHON" -c 'import espnet_lenbias' || {
-    echo "$PYTHON has no espnet_lenbias: make install at the top of the project, or PYTHON=..." >&2
+error=$("$PYTHON" -c 'import espnet_lenbias' 2>&1) || {
+    # of a traceback the last line alone
+    echo "$PYTHON has no espnet_lenbias (${error##*$'\n'}): make install at the top of the project, or PYTHON=..." >&2
     exit 2
 }

@@ -20,9 +20,15 @@ librispeech=../mini_librispeech/corpus/LibriSpeech
 exp=exp
 
 . ../options.sh "$@"
+number 1 "" utterances tuning_utterances nj
+words '[1-9][0-9]*' "a whole number from 1 on" beams
+words '-?([0-9]+\.?[0-9]*|\.[0-9]+)(e-?[0-9]+)?' "a number" lm_weights
+[ -n "${lm_weights// }" ] || fail "--lm_weights: must name one or more"
 . ./path.sh
 
 dir=$exp/${model}_$utterances
+exists "--model is asr_transformer or asr_rnn" "../mini_librispeech/pretrained/$model.zip"
+for s in dev-other $sets; do exists "../mini_librispeech/run.sh --stage 1 --stop_stage 1 makes it" "$librispeech/$s"; done
 
 run() {  # run <options of run.sh>
     ./run.sh --librispeech "$librispeech" --model "../mini_librispeech/pretrained/$model.zip" \

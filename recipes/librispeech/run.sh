@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-stage=1
-stop_stage=4
+stage=1                            # the first to run
+stop_stage=4                       # the last
 librispeech=download/LibriSpeech   # holds dev-clean, dev-other, test-clean, test-other
 sets="dev-clean dev-other test-clean test-other"
 utterances=0                       # only so many of each set, evenly spread; 0: all
@@ -27,6 +27,10 @@ data=data
 exp=exp
 
 . ../options.sh "$@"
+number 0 "" utterances ngpu
+number 1 "" nj batch_size
+words '[1-9][0-9]*' "a whole number from 1 on" beams
+words '-?([0-9]+\.?[0-9]*|\.[0-9]+)(e-?[0-9]+)?' "a number" lm_weights
 . ./path.sh
 . ./cmd.sh
 
@@ -38,8 +42,12 @@ if [ "$utterances" -gt 0 ]; then
     dir+=_$utterances
 fi
 
-runs() { [ "$stage" -le "$1" ] && [ "$stop_stage" -ge "$1" ]; }
-say() { echo "$(date '+%H:%M:%S') $*"; }
+# What stages read that others make: a missing file is named before any of them runs.
+if runs 1; then for s in $sets; do exists "--librispeech names the folder that holds it" "$librispeech/$s"; done; fi
+needs 3 2 "$dir/model.yaml"
+for s in $sets; do needs 3 1 "$used/$s/wav.scp"; done
+needs 4 1 "$used"/*/text
+needs 4 3 "$dir"/*/*/1best_recog/text
 
 renew() {  # renew <new file> <file>: what has not changed keeps its date, which decoding goes by
     if cmp -s "$1" "$2"; then rm "$1"; else mkdir -p "$(dirname "$2")"; mv "$1" "$2"; fi
@@ -85,9 +93,6 @@ decode() {  # decode <folder of a decode config> <set>: what is not decoded yet
 
 if runs 3; then
     say "stage 3: decode, logs in $dir/<row>_beam<K>_lm<w>/<set>/decode.log"
-    for f in "$dir/model.yaml" $(printf "$used/%s/wav.scp " $sets); do
-        [ -f "$f" ] || { echo "run.sh: there is no $f: run stages 1 and 2" >&2; exit 2; }
-    done
     tags=$("$PYTHON" -m local.rows "$dir/model.yaml" "$dir" --conf "$conf" --rows $rows --beams $beams --lm_weights $lm_weights)
     failed=
     for tag in $tags; do

@@ -3,8 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-stage=1
-stop_stage=12
+stage=1             # the first to run
+stop_stage=12       # the last
 jobs=2              # processes of corpus synthesis; sets decoded side by side
 corpus=corpus
 exp=exp/asr_transformer
@@ -32,10 +32,28 @@ test_sets="dev-clean dev-other test-clean test-other"
 utterances=0        # of each set, when searches are compared; 0: all
 
 . ../options.sh "$@"
+number 0 "" utterances
+number 1 "" jobs units
+words '[^ =]+=[1-9][0-9]*' "<set>=<a whole number from 1 on>" slice_sets
 . ./path.sh
 
-runs() { [ "$stage" -le "$1" ] && [ "$stop_stage" -ge "$1" ]; }
-say() { echo "$(date '+%H:%M:%S') stage $*"; }
+# What stages read that others make: a missing file is named before any of them runs.
+needs 2 1 "$corpus/LibriSpeech"/train-{clean,words}
+for s in $test_sets; do needs "2 12" 1 "$corpus/LibriSpeech/$s"; needs 9 2 "data/$s/text"; done
+needs "3 4 6 7 8 9" 2 data/train-clean/{wav.scp,text}
+needs "4 5 6 7 8 9" 2 data/dev/{wav.scp,text}
+needs 5 2 data/train-words/{wav.scp,text}
+needs "4 5 6 7 8 9 10" 3 "$bpe"/{bpe.model,tokens.txt}
+needs "5 6 7 8 10" 4 "$stats/train/feats_stats.npz"
+needs "6 7 8" 4 "$stats"/{train,valid}/{speech_shape,text_shape.bpe}
+needs 6 5 "$words_exp/valid.acc.best.pth"
+needs 7 6 "$sentences_exp/valid.acc.best.pth"
+needs "8 10" 7 "$exp"/{config.yaml,"$inference_model"}
+needs 10 8 "$rnn_exp"/{config.yaml,"$inference_model"}
+needs 10 9 "$lm_exp"/{config.yaml,valid.loss.best.pth}
+needs 11 1 "$corpus/LibriSpeech/SPEAKERS.TXT"
+for s in $slice_sets; do needs 11 1 "$corpus/LibriSpeech/${s%%=*}"; done
+needs 12 10 "$pretrained"
 
 asr_train() {  # asr_train <config> <training set> <options of espnet2.bin.asr_train>
     local config=$1 set=$2
@@ -49,24 +67,24 @@ asr_train() {  # asr_train <config> <training set> <options of espnet2.bin.asr_t
 }
 
 if runs 1; then
-    say "1: synthesise the corpus"
+    say "stage 1: synthesise the corpus"
     "$PYTHON" -m local.make_corpus --config conf/corpus.yaml --out "$corpus" --jobs "$jobs"
 fi
 
 if runs 2; then
-    say "2: data directories"
+    say "stage 2: data directories"
     "$PYTHON" -m local.data_prep "$corpus/LibriSpeech" data train-clean train-words $test_sets
     mkdir -p data/dev
     for f in wav.scp text utt2spk spk2utt; do sort data/dev-clean/$f data/dev-other/$f > data/dev/$f; done
 fi
 
 if runs 3; then
-    say "3: BPE"
+    say "stage 3: BPE"
     "$PYTHON" -m local.train_bpe data/train-clean/text "$bpe" --units "$units"
 fi
 
 if runs 4; then
-    say "4: shapes and feature statistics"
+    say "stage 4: shapes and feature statistics"
     mkdir -p "$stats"
     for s in train-clean dev; do cut -d' ' -f1 data/$s/text > "$stats/$s.keys"; done
     asr_train "$train_config" train-clean --collect_stats true --output_dir "$stats" --batch_type unsorted --batch_size 16 \
@@ -77,7 +95,7 @@ if runs 4; then
 fi
 
 if runs 5; then
-    say "5: training on random words, log in $words_exp/train.log"
+    say "stage 5: training on random words, log in $words_exp/train.log"
     mkdir -p "$words_exp"
     cut -d' ' -f1 data/train-words/text > "$stats/train-words.keys"
     awk 'NF <= 7 { print $1 }' data/dev/text > "$stats/dev-short.keys"
@@ -98,12 +116,12 @@ train_sentences() {  # train_sentences <config> <model to start from> <output fo
 }
 
 if runs 6; then
-    say "6: training on sentences from there, log in $sentences_exp/train.log"
+    say "stage 6: training on sentences from there, log in $sentences_exp/train.log"
     train_sentences "$train_config" "$words_exp/valid.acc.best.pth" "$sentences_exp"
 fi
 
 if runs 7; then
-    say "7: the learning rate down, up and down twice again, logs in $anneal_exp, ${anneal_exp}2 and $exp"
+    say "stage 7: the learning rate down, up and down twice again, logs in $anneal_exp, ${anneal_exp}2 and $exp"
     train_sentences "$anneal_config" "$sentences_exp/valid.acc.best.pth" "$anneal_exp"
     train_sentences "$last_config" "$anneal_exp/valid.acc.ave.pth" "${anneal_exp}2"
     train_sentences "$last_config" "${anneal_exp}2/valid.acc.ave.pth" "$exp" --max_epoch 10 \
@@ -112,7 +130,7 @@ if runs 7; then
 fi
 
 if runs 8; then
-    say "8: a recurrent decoder on the same encoder, log in $rnn_exp/train.log"
+    say "stage 8: a recurrent decoder on the same encoder, log in $rnn_exp/train.log"
     train_sentences "$rnn_config" "$exp/$inference_model:encoder:encoder" "$rnn_exp"
 fi
 
@@ -124,7 +142,7 @@ lm_train() {  # lm_train <options of espnet2.bin.lm_train>
 }
 
 if runs 9; then
-    say "9: a language model, log in $lm_exp/train.log"
+    say "stage 9: a language model, log in $lm_exp/train.log"
     mkdir -p "$lm_exp/stats"
     "$PYTHON" -m local.lm_text data data/lm-train/text --sets $test_sets
     for s in lm-train dev; do cut -d' ' -f1 data/$s/text > "$lm_exp/stats/$s.keys"; done
@@ -149,13 +167,13 @@ pack() {  # pack <folder of the acoustic model> <zip>: with the language model
 }
 
 if runs 10; then
-    say "10: pack the models"
+    say "stage 10: pack the models"
     pack "$exp" "$pretrained"
     pack "$rnn_exp" "$pretrained_rnn"
 fi
 
 if runs 11; then
-    say "11: bundled slice of audio"
+    say "stage 11: bundled slice of audio"
     "$PYTHON" -m local.make_slice "$corpus/LibriSpeech" "$slice/LibriSpeech" $slice_sets
 fi
 
@@ -166,7 +184,7 @@ compare_set() {  # every search on one set; tables and plots in $compared/<set>
 }
 
 if runs 12; then
-    say "12: compare searches, in pure attention, logs in $compared/<set>/log"
+    say "stage 12: compare searches, in pure attention, logs in $compared/<set>/log"
     export -f compare_set
     export PYTHON pretrained corpus compared utterances
     printf '%s\n' $test_sets | xargs -P "$jobs" -I{} bash -c 'compare_set {} || { echo "comparing {} failed, see its log" >&2; exit 255; }'

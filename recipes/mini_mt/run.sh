@@ -3,8 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-stage=1
-stop_stage=6
+stage=1             # the first to run
+stop_stage=6        # the last
 data=data
 exp=exp/mt_transformer
 stats=exp/mt_stats
@@ -13,14 +13,21 @@ train_config=conf/train_mt.yaml
 inference_model=valid.acc.ave.pth
 pretrained=pretrained/mt.zip
 compared=exp/compare
-results=results     # where the tables of the whole test set are kept
-sentences=0         # of the test set, when searches are compared; 0: all
+results=            # where the tables are kept; empty: in results/ those of the whole test set
+sentences=0         # of the test set, evenly spread, when searches are compared; 0: all
 
 . ../options.sh "$@"
+number 0 "" sentences
 . ./path.sh
 
-runs() { [ "$stage" -le "$1" ] && [ "$stop_stage" -ge "$1" ]; }
-say() { echo "$(date '+%H:%M:%S') stage $*"; }
+# What stages read that others make: a missing file is named before any of them runs.
+needs "2 3 4" 1 "$data"/train/{src_text,text}
+needs "3 4" 1 "$data"/dev/{src_text,text}
+needs "3 4" 2 "$tokens"/{,src_}tokens.txt
+needs 4 3 "$stats"/{train,valid}/{src_text,text}_shape
+needs 5 4 "$exp"/{config.yaml,"$inference_model"}
+needs 6 1 "$data"/test/{src_text,text}
+needs 6 5 "$pretrained"
 
 mt_train() {  # mt_train <options of espnet2.bin.mt_train>
     "$PYTHON" -m espnet2.bin.mt_train --config "$train_config" --ngpu 0 \
@@ -32,12 +39,12 @@ mt_train() {  # mt_train <options of espnet2.bin.mt_train>
 }
 
 if runs 1; then
-    say "1: corpus"
+    say "stage 1: corpus"
     "$PYTHON" -m local.make_corpus --out "$data"
 fi
 
 if runs 2; then
-    say "2: token lists, of words"
+    say "stage 2: token lists, of words"
     mkdir -p "$tokens"
     for prefix in "" src_; do
         "$PYTHON" -m espnet2.bin.tokenize_text --token_type word --input "$data/train/${prefix}text" --field 2- \
@@ -48,7 +55,7 @@ if runs 2; then
 fi
 
 if runs 3; then
-    say "3: lengths"
+    say "stage 3: lengths"
     mkdir -p "$stats"
     for s in train dev; do cut -d' ' -f1 "$data/$s/text" > "$stats/$s.keys"; done
     mt_train --collect_stats true --output_dir "$stats" --batch_type unsorted --batch_size 200 \
@@ -56,7 +63,7 @@ if runs 3; then
 fi
 
 if runs 4; then
-    say "4: training, log in $exp/train.log"
+    say "stage 4: training, log in $exp/train.log"
     mkdir -p "$exp"
     mt_train --output_dir "$exp" --resume true \
         --train_shape_file "$stats/train/src_text_shape" --train_shape_file "$stats/train/text_shape" \
@@ -65,15 +72,17 @@ if runs 4; then
 fi
 
 if runs 5; then
-    say "5: pack the model"
+    say "stage 5: pack the model"
     "$PYTHON" -m local.pack "$exp/config.yaml" "$exp/$inference_model" "$pretrained"
 fi
 
 if runs 6; then
-    say "6: compare searches"
+    say "stage 6: compare searches"
     OMP_NUM_THREADS=1 "$PYTHON" compare.py --model "$pretrained" --data "$data/test" --sentences "$sentences" \
         --output_dir "$compared"
-    if [ "$sentences" -eq 0 ]; then
+    # part of the set does not replace the tables of the whole unless told to
+    if [ "$sentences" -eq 0 ]; then results=${results:-results}; fi
+    if [ -n "$results" ]; then
         mkdir -p "$results"
         cp "$compared"/comparison.{md,csv} "$results"
     fi
