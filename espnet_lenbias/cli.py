@@ -21,9 +21,21 @@ _WITH_PARSERS = {
 
 COMMANDS = ("searches", *_WITH_PARSERS)
 
+_INTERRUPTED = 130  # as shells report a program that Ctrl-C has ended
+
 
 def main(cmd: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
+    cmd = sys.argv[1:] if cmd is None else list(cmd)
+    try:
+        return _run(cmd)
+    except KeyboardInterrupt:  # from the imports on
+        rest = "; the same command decodes the rest" if cmd[:1] == ["decode"] else ""
+        print(f"interrupted{rest}", file=sys.stderr)
+        return _INTERRUPTED
+
+
+def _run(cmd: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="espnet-lenbias", description="Beam search without length bias for ESPnet."
     )
@@ -35,7 +47,6 @@ def main(cmd: Sequence[str] | None = None) -> int:
     searches.set_defaults(run=_searches)
     for name, (_, what) in _WITH_PARSERS.items():
         commands.add_parser(name, help=what)
-    cmd = sys.argv[1:] if cmd is None else list(cmd)
     if cmd and cmd[0] in _WITH_PARSERS:
         module, _ = _WITH_PARSERS[cmd[0]]
         return importlib.import_module(f"espnet_lenbias.{module}").main(cmd[1:])

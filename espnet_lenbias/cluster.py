@@ -4,13 +4,18 @@ They run on this machine, as jobs of a job queue, or belong to a scheduler that 
 running already. Dask is an extra of this package, imported where workers are wanted.
 """
 
+import asyncio
 import importlib
 import inspect
 import logging
+import multiprocessing
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -41,8 +46,6 @@ _LOCAL_DEFAULTS = {
     "memory_limit": 0,
     "dashboard_address": "127.0.0.1:0",
     "silence_logs": logging.ERROR,  # as for jobs
-    # A terminal sends an interrupt to all processes: it is for the one that started them.
-    "preload": "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)",
 }
 _JOB_DEFAULTS = {
     "cores": 1,
@@ -131,10 +134,10 @@ def start(workers: Workers) -> Iterator["Client"]:
     distributed = _import("distributed")
     with ExitStack() as stack:
         try:
-            address = workers.where
-            if workers.number is not None:
-                address = stack.enter_context(_cluster(workers))
-            client = stack.enter_context(distributed.Client(address))
+            if workers.number is None:
+                client = stack.enter_context(distributed.Client(workers.where))
+            else:
+                client = stack.enter_context(_cluster(workers))
         except (OSError, RuntimeError, TypeError, ValueError) as e:
             raise ClusterError(f"cluster: {workers.where}: {e}") from e
         _wait_for_one(client)
@@ -151,9 +154,11 @@ def _wait_for_one(client: "Client") -> None:
 
 
 @contextmanager
-def _cluster(workers: Workers) -> Iterator[Any]:
+def _cluster(workers: Workers) -> Iterator["Client"]:
     """Start a cluster that replaces the workers, or jobs, which it loses."""
     import dask
+    from distributed import Client
+    from distributed.utils import silence_logging_cmgr
 
     defaults = _LOCAL_DEFAULTS if workers.where == LOCAL else _JOB_DEFAULTS
     options = {**defaults, **workers.config, "n_workers": 0}
@@ -161,14 +166,61 @@ def _cluster(workers: Workers) -> Iterator[Any]:
         "distributed.scheduler.allowed-failures": _ALLOWED_FAILURES,
         "distributed.comm.timeouts.connect": _CONNECT_TIMEOUT,
     }
-    with dask.config.set(settings), _cluster_class(workers.where)(**options) as cluster:
-        problem = cluster.sync(_start_workers, cluster, workers.number)
-        if problem is None:
-            number = len(cluster.plan)  # all processes of the last job
-            cluster.adapt(minimum=number, maximum=number)
-            yield cluster
-            return
+    resource_tracker.ensure_running()  # it would undo the block in _start_workers
+    with (
+        dask.config.set(settings),
+        # A cluster lets its last words, of connections closed, through to the log.
+        silence_logging_cmgr(logging.ERROR),
+        _interrupts_held_back() as let_through,
+        _cluster_class(workers.where)(**options) as cluster,
+    ):
+        # At an interrupt cluster.sync would cancel this, and workers be half started.
+        starting = asyncio.run_coroutine_threadsafe(
+            _start_workers(cluster, workers.number), cluster.loop.asyncio_loop
+        )
+        try:
+            with Client(cluster) as client, let_through():
+                problem = starting.result()
+                if problem is None:
+                    number = len(cluster.plan)  # all processes of the last job
+                    cluster.adapt(minimum=number, maximum=number)
+                    yield client
+                    return
+        except KeyboardInterrupt:
+            if workers.where == LOCAL:
+                cluster.sync(_kill_workers, cluster, starting)
+            raise
     raise ClusterError(problem)
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[Callable[[], AbstractContextManager]]:
+    """Hold back Ctrl-C but in contexts that this gives.
+
+    Dask cannot be cut off where it starts or closes. What comes after the last of these
+    contexts counts for nothing: all is done, or ends because of an earlier one.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    held_back = []
+
+    def hold_back(*signal_and_frame: Any) -> None:
+        held_back.append(signal_and_frame)
+
+    @contextmanager
+    def let_through() -> Iterator[None]:
+        signal.signal(signal.SIGINT, handler)
+        try:
+            if held_back:
+                signal.raise_signal(signal.SIGINT)
+            yield
+        finally:
+            signal.signal(signal.SIGINT, hold_back)
+
+    signal.signal(signal.SIGINT, hold_back)
+    try:
+        yield let_through
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 async def _start_workers(cluster: Any, number: int) -> str | None:
@@ -178,6 +230,9 @@ async def _start_workers(cluster: Any, number: int) -> str | None:
     """
     from distributed import Status
 
+    # A terminal sends Ctrl-C to all processes: it is for the one that started them.
+    # Those that this thread starts inherit the block, so it holds from their beginning.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     while len(cluster.plan) < number:
         cluster.worker_spec.update(cluster.new_worker_spec())
     try:
@@ -190,10 +245,27 @@ async def _start_workers(cluster: Any, number: int) -> str | None:
     return None
 
 
+async def _kill_workers(cluster: Any, starting: Future) -> None:
+    """End workers of this machine, which have little time for it: they may be busy."""
+
+    async def end() -> None:
+        await asyncio.wrap_future(starting)
+        workers = cluster.workers.values()
+        await asyncio.gather(*(w.close() for w in workers), return_exceptions=True)
+
+    ending = asyncio.ensure_future(end())
+    while not (await asyncio.wait([ending], timeout=0.1))[0]:
+        for process in multiprocessing.active_children():
+            process.kill()
+
+
 def _cluster_class(where: str) -> type:
     if where == LOCAL:
         return _import("distributed").LocalCluster
-    return getattr(_import("dask_jobqueue"), JOB_QUEUES[where])
+    handler = signal.getsignal(signal.SIGINT)
+    module = _import("dask_jobqueue")
+    signal.signal(signal.SIGINT, handler)  # with its own, Ctrl-C is a success
+    return getattr(module, JOB_QUEUES[where])
 
 
 def _import(module: str) -> ModuleType:

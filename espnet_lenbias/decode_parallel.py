@@ -38,8 +38,6 @@ _LENGTH_FILES = ("utt2num_samples", "utt2num_frames")
 # Seconds between two reports of progress in a log.
 _REPORT_INTERVAL = 60
 
-_INTERRUPTED = 130  # as shells report a program that Ctrl-C has ended
-
 _WORKERS_DIED = (
     "workers died while they decoded it (out of memory?); lower beam_size, or give the "
     "workers more memory"
@@ -62,9 +60,6 @@ def main(cmd: Sequence[str] | None = None) -> int:
         return run(ASR, parser, args, decode)
     except ClusterError as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
-    except KeyboardInterrupt:
-        print("interrupted; the same command decodes the rest", file=sys.stderr)
-        return _INTERRUPTED
 
 
 def _add_worker_options(parser: argparse.ArgumentParser) -> list[str]:

@@ -1,6 +1,7 @@
 """Decoding with several workers: what one process writes, whatever becomes of them."""
 
 import gc
+import importlib
 import logging
 import os
 import re
@@ -11,6 +12,7 @@ import threading
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
@@ -182,6 +184,30 @@ def _decoded(out: Path) -> list[str]:
     return [line.split('"')[1] for line in lines]
 
 
+def _interrupt(ready: Callable[[psutil.Process], object], *options: str) -> None:
+    """Start the command and, once it is ready, have Ctrl-C end it."""
+    # A terminal sends it to all processes. Those that a shell has started in the
+    # background ignore it, and so would what the tests start.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from espnet_lenbias import cli; sys.exit(cli.main())"
+    )
+    run = psutil.Popen(
+        [sys.executable, "-c", code, "decode", *options],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    _wait_until(lambda: ready(run))
+    processes = run.children(recursive=True)
+    os.killpg(run.pid, signal.SIGINT)
+    log = run.communicate(timeout=60)[1]
+    assert run.returncode == 130, log
+    assert log.endswith("interrupted; the same command decodes the rest\n")
+    assert "Traceback" not in log
+    assert not psutil.wait_procs(processes, timeout=5)[1]
+
+
 @needs_batches
 def test_a_run_through_all_mishaps_writes_what_one_process_does(
     client, transformer_model, wav_scp, tmp_path, caplog, monkeypatch
@@ -200,28 +226,8 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     os.mkfifo(pipe)
     (tmp_path / "utt2num_samples").write_text("utt1 1\nutt2 1\nutt4 9\nutt5 5\n")
 
-    # Ctrl-C, which a terminal sends to all processes. Those that a shell has started in
-    # the background ignore it, and so would what the tests start.
-    code = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from espnet_lenbias import cli; sys.exit(cli.main())"
-    )
-    run = subprocess.Popen(
-        [sys.executable, "-c", code, "decode", "--cluster", "local", *options],
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    _wait_until(lambda: len(_decoded(out)) == 4)
+    _interrupt(lambda _: len(_decoded(out)) == 4, "--cluster", "local", *options)
     assert _decoded(out) == ["utt1", "utt2", "utt3", "utt4"]
-    workers = psutil.Process(run.pid).children(recursive=True)
-    assert workers
-    os.killpg(run.pid, signal.SIGINT)
-    log = run.communicate(timeout=60)[1]
-    assert run.returncode == 130
-    assert log.endswith("interrupted; the same command decodes the rest\n")
-    assert "Traceback" not in log
-    assert not psutil.wait_procs(workers, timeout=5)[1]
     texts = (out / "1best_recog" / "text").read_text().splitlines()
     assert [line.split()[0] for line in texts] == ["utt1", "utt2", "utt3", "utt4"]
 
@@ -254,6 +260,29 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     assert markers == ["speech length", "best hypo"]  # of utt5
     (line,) = [m for m in messages if m.startswith("progress: 2/2 [")]
     assert re.fullmatch(r"progress: 2/2 \[\d\d:\d\d<00:00, .*utterance.*\]", line)
+
+
+def test_an_interrupt_ends_a_run_whose_workers_are_starting(
+    transformer_model, wav_scp, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    _interrupt(_starts_workers, "--nj", "2", *_options(transformer_model, "out"))
+
+
+def _starts_workers(run: psutil.Process) -> bool:
+    with suppress(psutil.Error):  # of a process that has ended meanwhile
+        return any("spawn_main" in " ".join(p.cmdline()) for p in run.children())
+    return False
+
+
+def test_an_interrupt_ends_a_run_that_is_being_imported(monkeypatch, capsys):
+    def interrupt(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib, "import_module", interrupt)
+    assert cli.main(["decode", "--nj", "2"]) == 130
+    error = capsys.readouterr().err
+    assert error == "interrupted; the same command decodes the rest\n"
 
 
 def test_one_worker_is_this_process_and_needs_no_dask(
@@ -416,6 +445,22 @@ def test_workers_are_jobs_and_lost_jobs_are_replaced(slurm, monkeypatch, caplog)
     assert "#SBATCH -p main\n" in job
     assert "#SBATCH --cpus-per-task=1\n" in job
     _wait_until(lambda: not psutil.pid_exists(last))
+
+
+def test_an_interrupt_cancels_jobs(
+    slurm, transformer_model, wav_scp, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.yaml").write_text("memory: 1GB\n")
+    more = ["--cluster", "slurm", "--cluster_config", "c.yaml"]
+
+    def jobs(_: psutil.Process | None = None) -> list[psutil.Process]:
+        command = ["bash", f"{slurm}.job"]
+        processes = psutil.process_iter(["cmdline"])
+        return [p for p in processes if p.info["cmdline"] == command]
+
+    _interrupt(jobs, *more, *_options(transformer_model, "out"))
+    _wait_until(lambda: not jobs())
 
 
 def test_what_a_job_queue_refuses_is_an_error(slurm, request):
