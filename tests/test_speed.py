@@ -11,6 +11,7 @@ from espnet_lenbias.report.compare import Result
 sys.path.insert(0, str(Path(__file__).parents[1] / "recipes" / "speed"))
 
 import bench
+import latency
 import measure
 from beams import extrapolated
 from corpus import bundled, corpus_lines, summed
@@ -222,6 +223,59 @@ def test_bundled_audio():
         ("explicit_length", 0.3, 3),
     ]
     assert all(line.steps > 0 and line.utterances == 1 for line in lines)
+
+
+@pytest.mark.parametrize(
+    "n_frames, sizes", [(60, [24, 16, 16, 4]), (56, [24, 16, 16]), (24, [24]), (5, [5])]
+)
+def test_blocks_are_all_frames_in_order(n_frames, sizes):
+    x = torch.arange(n_frames)
+    blocks = latency._blocks(x)
+    assert list(map(len, blocks)) == sizes
+    assert torch.equal(torch.cat(blocks), x)
+
+
+def test_latency_lines_sum_up(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(latency, "now", lambda device: clock[0])
+
+    class Search(torch.nn.Module):
+        def __init__(self, seconds_a_frame, seconds_at_the_end):
+            super().__init__()
+            self.a_frame, self.at_the_end = seconds_a_frame, seconds_at_the_end
+
+        def reset(self):
+            pass
+
+        def forward(self, x, is_final):
+            clock[0] += self.at_the_end if is_final else self.a_frame * len(x)
+
+    setting = (0.3, True)
+    searches = {(setting, "espnet"): Search(2, 12), (setting, "ours"): Search(1, 4)}
+    # blocks of 24, 16 and 2 frames, and of 24 and 8
+    inputs = [torch.zeros(42, 1), torch.zeros(32, 1)]
+    espnet, ours = latency._lines(searches, inputs, CPU)
+    assert (espnet.frames, espnet.blocks, espnet.inputs) == (37, 2.5, 2)
+    # (24 + 16 + 24) / 3 frames a block
+    assert espnet.block == pytest.approx(2e3 * 64 / 3)
+    assert ours.block == pytest.approx(1e3 * 64 / 3)
+    assert (espnet.last, espnet.speedup) == (12e3, 1.0)
+    assert (ours.last, ours.speedup) == (4e3, 3.0)
+    assert (ours.search, ours.ctc_weight, ours.repetitions) == ("ours", *setting)
+
+
+def test_latency_of_bundled_audio():
+    lines = latency.latency_lines(
+        bundled()[:2], CPU, settings=[(0.3, True)], runs={1: 2, 2: 1}
+    )
+    assert [(x.search, x.inputs) for x in lines] == [
+        ("espnet", 2),
+        ("explicit_length", 2),
+        ("espnet", 1),
+        ("explicit_length", 1),
+    ]
+    assert lines[2].frames == 2 * lines[0].frames  # both together
+    assert all(line.block > 0 and line.last > 0 for line in lines)
 
 
 def test_tables_and_plot(tmp_path, monkeypatch, capsys):

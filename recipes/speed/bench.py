@@ -1,8 +1,9 @@
 """Measure the searches of this package against ESPnet's own.
 
 A step at each beam size on two decoders with random weights, calls with several
-utterances, and bundled audio with a bundled model: time, its ratio to that of the
-decoder's matrix products alone, and memory. Writes tables and a plot to a folder.
+utterances, and bundled audio with a bundled model, whole and block by block: time, its
+ratio to that of the decoder's matrix products alone, and memory. Writes tables and a plot
+to a folder.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from corpus import bundled, corpus_lines
 from decoders import LSTMSize, TransformerSize
 from figure import step_figure
 from large import large_line
+from latency import latency_lines
 from tqdm import tqdm
 
 from espnet_lenbias.report.tables import markdown_table, write_csv
@@ -99,7 +101,9 @@ def main(cmd: Sequence[str] | None = None) -> None:
     args.output_dir.mkdir(parents=True, exist_ok=True)
     tables = random_tables(args, machine)
     if CORPUS in args.models:
-        tables["corpus"] = corpus_lines(bundled(), torch.device(args.device))
+        utterances, device = bundled(), torch.device(args.device)
+        tables["corpus"] = corpus_lines(utterances, device)
+        tables["latency"] = latency_lines(utterances, device)
     text = ""
     for name, lines in tables.items():
         write_csv(args.output_dir / f"{name}.csv", lines)

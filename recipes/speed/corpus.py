@@ -23,7 +23,7 @@ from espnet_lenbias.report.compare import (
 from espnet_lenbias.report.tables import column
 
 _RECIPE = Path(__file__).resolve().parents[1] / "mini_librispeech"
-_PACKED = _RECIPE / "pretrained/asr_transformer.zip"
+PACKED = _RECIPE / "pretrained/asr_transformer.zip"
 _AUDIO = _RECIPE / "slice/LibriSpeech"
 SETS = ("dev-clean", "dev-other", "test-other")
 # CTC weight and beam size.
@@ -60,7 +60,7 @@ def corpus_lines(
     """Decode in float32, one utterance by all searches before the next has its turn."""
     models = {
         weight: Speech2Text.from_pretrained(
-            str(_PACKED),
+            str(PACKED),
             search="espnet",
             ctc_weight=weight,
             lm_weight=0.0,
