@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from espnet_lenbias.bin.drop_in import run
-from espnet_lenbias.cluster import (
+from espnet_lenbias.cluster import start
+from espnet_lenbias.cluster_options import (
     JOB_QUEUES,
     LOCAL,
     ClusterError,
     Workers,
     choose_workers,
-    start,
 )
 from espnet_lenbias.decode_options import get_parser, parse
 from espnet_lenbias.pretrained import model_files

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from distributed import Client, Future, KilledWorker, as_completed
 
-from espnet_lenbias.cluster import ClusterError
+from espnet_lenbias.cluster_options import ClusterError
 
 Batch = Sequence[str]
 T = TypeVar("T")

@@ -22,7 +22,7 @@ import pytest
 
 from espnet_lenbias import cli, cluster, decode_parallel, share_out
 from espnet_lenbias.bin import asr_inference
-from espnet_lenbias.cluster import Workers
+from espnet_lenbias.cluster_options import Workers
 from espnet_lenbias.decode_worker import decoder
 from espnet_lenbias.results import JOURNAL
 from tests.releases import needs_batches
