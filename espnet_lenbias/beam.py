@@ -20,8 +20,9 @@ from typing import NamedTuple
 import torch
 
 
-# from how many values on a CPU has another way of finding the best of them
-_MANY = 2**20
+# from how many values on a CPU has another way of finding the k best of them, by the best
+# ones of so many times k parts
+_MANY, _PARTS = 2**16, 8
 
 
 class Span(NamedTuple):
@@ -114,9 +115,18 @@ class Grid:
         """Lay out the grid; everything is computed on the CPU, nothing waits."""
         self.n_slots = len(spans)
         self.width = max(s.stop - s.start for s in spans)  # most hypotheses of a slot
-        self._counts = torch.tensor([s.stop - s.start for s in spans])  # (A,)
-        self._first = torch.tensor([s.start for s in spans])  # (A,)
+        self._spans = spans
         self._device = device
+
+    @cached_property
+    def _counts(self) -> torch.Tensor:
+        """How many hypotheses each slot has, (A,)."""
+        return torch.tensor([s.stop - s.start for s in self._spans])
+
+    @cached_property
+    def _first(self) -> torch.Tensor:
+        """The first hypothesis of each slot, (A,)."""
+        return torch.tensor([s.start for s in self._spans])
 
     @cached_property
     def _slot(self) -> torch.Tensor:
@@ -137,6 +147,8 @@ class Grid:
 
     def repeat(self, by_slot: list[bool] | list[int]) -> torch.Tensor:
         """Give each hypothesis the value of its slot: A values to (n,)."""
+        if self.n_slots == 1:
+            return torch.full((self.width,), by_slot[0], device=self._device)
         return torch.tensor(by_slot, device=self._device)[self._slot]
 
     def top(self, values: torch.Tensor, k: int) -> Candidates:
@@ -171,18 +183,15 @@ class Grid:
 def _top(values: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the k best of all (n, V) and their places on the flat axis, best first.
 
-    On a CPU, whose top-k of millions is slow, only those are looked at that are no worse
-    than the k-th best of the two best of each row. NaN counts as the largest.
+    On a CPU, whose top-k of many is slow, only those are looked at that are no worse than
+    the k-th best of the best ones of parts of the axis. NaN counts as the largest.
     """
     flat = values.flatten()
-    two = 2 * len(values)
-    if (
-        flat.device.type != "cpu"
-        or flat.numel() < _MANY
-        or not k <= two <= flat.numel()
-    ):
+    size = len(flat) // (_PARTS * k)
+    if flat.device.type != "cpu" or len(flat) < _MANY or size < 2:
         return flat.topk(k)
-    at_least = values.topk(2, dim=1, sorted=False).values.flatten().topk(k).values[-1]
+    best_of_parts = flat[: _PARTS * k * size].view(-1, size).amax(dim=1)
+    at_least = best_of_parts.topk(k).values[-1]
     index = (~(flat < at_least)).nonzero().squeeze(1)
     best = flat[index].topk(k)
     return best.values, index[best.indices]

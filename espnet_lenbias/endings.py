@@ -79,8 +79,10 @@ class ExplicitLengthEnding:
         best = torch.cat([self._best, score], dim=1)
         self._best = best.topk(self._best.size(1), dim=1).values
 
-        running = (kept & ~ended).sum(dim=1)
-        record = [log_p_end.exp(), before, kept.sum(dim=1), running, self._best[:, 0]]
+        n_kept, running = (
+            mask.sum(dim=1, dtype=torch.float64) for mask in (kept, kept & ~ended)
+        )
+        record = [log_p_end.exp(), before, n_kept, running, self._best[:, 0]]
         return Verdict(
             candidates,
             kept,
@@ -88,7 +90,7 @@ class ExplicitLengthEnding:
             score,
             length_model.cannot_improve(self._log_not_ended, self._best[:, -1]),
             self._best[:, 0] > -math.inf,
-            torch.stack([r.double() for r in record], dim=1),
+            torch.stack(record, dim=1),
         )
 
     def may_end(self, step_scores: torch.Tensor) -> None:

@@ -325,7 +325,7 @@ def _add(total: torch.Tensor | None, scores: torch.Tensor, weight: float):
 def read(verdict: Verdict) -> Reading:
     """Fetch a verdict from the device: the one point where a position waits for it."""
     values = verdict.candidates.values
-    broken = (values.isnan() | (values == math.inf)).any(dim=1)
+    broken = ~(values.amax(dim=1) < math.inf)  # NaN passes through amax
     flags = torch.stack([verdict.bound, verdict.holds, broken], dim=1)
     running = verdict.kept & ~verdict.ended
     every = [verdict.candidates.parents, verdict.ended, running, flags]

@@ -9,15 +9,21 @@ from espnet_lenbias import beam
 from espnet_lenbias.beam import Grid, make_spans
 
 
-@pytest.mark.parametrize("k", [1, 7, 12, 40])
+@pytest.fixture(params=[0, 2**62], ids=["by parts", "at once"])
+def ways(request, monkeypatch):
+    """Small numbers take the way of large ones, and their own."""
+    monkeypatch.setattr(beam, "_MANY", request.param)
+
+
+@pytest.mark.parametrize("k", [1, 7, 40, 130])
+@pytest.mark.parametrize("impossible", [0.3, 0.99])
 @pytest.mark.parametrize("seed", range(10))
-def test_best_of_many_are_the_best_of_all(seed, k, monkeypatch):
-    """Small numbers take the way of large ones; sorting says what is right."""
-    monkeypatch.setattr(beam, "_MANY", 0)
+def test_best_of_many_are_the_best_of_all(seed, impossible, k, ways):
+    """Sorting says what is right."""
     rng = torch.Generator().manual_seed(seed)
-    values = torch.randint(30, (6, 11), generator=rng).float()  # with ties
-    values[torch.rand(6, 11, generator=rng) < 0.3] = -math.inf
-    found = Grid(make_spans([0], [6]), values.device).top(values, k)
+    values = torch.randint(300, (42, 51), generator=rng).float()  # with ties
+    values[torch.rand(42, 51, generator=rng) < impossible] = -math.inf
+    found = Grid(make_spans([0], [42]), values.device).top(values, k)
     expected = sorted(values.flatten().tolist(), reverse=True)[:k]
     assert found.values[0].tolist() == expected
     assert values[found.parents[0], found.labels[0]].tolist() == expected
@@ -25,10 +31,11 @@ def test_best_of_many_are_the_best_of_all(seed, k, monkeypatch):
     assert len(set(chosen)) == k
 
 
-def test_nan_is_not_lost_among_many(monkeypatch):
-    monkeypatch.setattr(beam, "_MANY", 0)
-    values = torch.arange(20.0).view(4, 5)
-    values[1, 1] = math.nan
-    found = Grid(make_spans([0], [4]), values.device).top(values, 3)
+@pytest.mark.parametrize("where", [(0, 0), (1, 1), (39, 4)])
+def test_nan_is_not_lost_among_many(where, ways):
+    values = torch.arange(200.0).view(40, 5)
+    values[where] = math.nan
+    found = Grid(make_spans([0], [40]), values.device).top(values, 3)
     assert math.isnan(found.values[0, 0])
-    assert found.values[0, 1:].tolist() == [19.0, 18.0]
+    best = [198.0, 197.0] if where == (39, 4) else [199.0, 198.0]
+    assert found.values[0, 1:].tolist() == best

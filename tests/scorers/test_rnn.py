@@ -4,7 +4,7 @@ import pytest
 import torch
 from espnet2.asr.decoder.rnn_decoder import RNNDecoder
 
-from espnet_lenbias.scorers import Memory, adapter_for, rnn
+from espnet_lenbias.scorers import Memory, adapter_for, rnn_attention
 from espnet_lenbias.scorers.fallback import SingleFallback
 from espnet_lenbias.scorers.rnn import BatchedRNN
 from tests.scorers.test_adapters import (
@@ -33,11 +33,10 @@ ATTENTIONS = [
 ]
 
 
-def make_decoder(atype="location", seed=3, **conf):
+def make_decoder(atype="location", seed=3, aconv_filts=4, **conf):
     torch.manual_seed(seed)
-    att_conf = dict(
-        atype=atype, num_att=1, adim=8, aheads=2, awin=3, aconv_chans=3, aconv_filts=4
-    )
+    att_conf = dict(atype=atype, num_att=1, adim=8, aheads=2, awin=3)
+    att_conf |= dict(aconv_chans=3, aconv_filts=aconv_filts)
     decoder = RNNDecoder(V, D, hidden_size=12, att_conf=att_conf, **conf)
     return sharpened(decoder)
 
@@ -75,10 +74,31 @@ def test_every_attention_gives_espnets_scores(atype, conf):
     assert_espnets_scores(decoder, memory, steps)
 
 
+@pytest.mark.parametrize("aconv_filts", [0, 1, 2, 3, 30])
+def test_filters_of_any_width(aconv_filts):
+    """Those of frames few and many, beside the width of the filter."""
+    decoder, memory = make_decoder(aconv_filts=aconv_filts), make_memory()
+    width = 2 * aconv_filts + 1
+    by_matrix = [n <= 2 * width for n in memory.lengths]
+    assert any(by_matrix) == (aconv_filts > 0) and all(by_matrix) == (aconv_filts > 1)
+    assert_espnets_scores(decoder, memory, walk(make_adapter(decoder), memory))
+
+
+def test_a_convolution_as_a_matrix():
+    # out[t] = w[0] x[t - 1] + w[1] x[t] + w[2] x[t + 1], for two filters
+    weight = torch.tensor([[1.0, 2.0, 3.0], [5.0, 7.0, 11.0]])[:, None, None]
+    assert rnn_attention.band_matrix(weight, 3).tolist() == [
+        # each frame x reaches: channels of frame 0, of frame 1, of frame 2
+        [2, 7, 1, 5, 0, 0],
+        [3, 11, 2, 7, 1, 5],
+        [0, 0, 3, 11, 2, 7],
+    ]
+
+
 @pytest.mark.parametrize("atype", ATTENTIONS)
 def test_a_few_hypotheses_at_a_time_are_as_good_as_all(atype, monkeypatch):
     decoder, memory = make_decoder(atype), make_memory()
-    monkeypatch.setitem(rnn._ELEMENTS, "cpu", 2 * D * max(memory.lengths))
+    monkeypatch.setitem(rnn_attention._ELEMENTS, "cpu", 2 * D * max(memory.lengths))
     steps = list(walk(make_adapter(decoder), memory))
     assert any(s.stop - s.start > 2 for prefixes, _ in steps for s in prefixes.spans)
     assert_espnets_scores(decoder, memory, steps)
