@@ -14,6 +14,7 @@ from espnet_lenbias.utterances import (
     Audio,
     AudioError,
     check_audio,
+    check_samples,
     is_finite,
     short_audio_named,
 )
@@ -104,7 +105,13 @@ class Speech2Text(ChosenSpeechSearch, espnet_asr.Speech2Text, OneByOne):
 
 
 def _finite_or_empty(wave: Audio, place: int) -> Audio:
-    """Return the audio of an utterance of a list; no samples if it has broken ones."""
+    """Return the audio of an utterance of a list; no samples if it has broken ones.
+
+    Raises:
+        AudioError: It is of another shape.
+        TypeError: It is no audio.
+    """
+    check_samples(wave, f"utterance {place} of the list")
     if is_finite(wave):
         return wave
     logger.warning(

@@ -138,11 +138,29 @@ def check_audio(wave: Audio, name: str = "the audio") -> None:
 
     Raises:
         AudioError: Says what is wrong with the audio of this name.
+        TypeError: It is no audio.
     """
+    check_samples(wave, name)
     if not len(wave):
         raise AudioError(f"{name} is empty")
     if not is_finite(wave):
         raise AudioError(f"{name} holds NaN or infinity")
+
+
+def check_samples(wave: Any, name: str) -> None:
+    """Verify that this is an array of samples, not a file name or the like.
+
+    Raises:
+        AudioError: It is of shape (1, samples).
+        TypeError: It is something else.
+    """
+    if not isinstance(wave, Audio) or not wave.ndim:
+        raise TypeError(
+            f"{name} is a {type(wave).__name__}: give its samples, an array or a tensor "
+            "(samples,), such as soundfile.read(path)[0]"
+        )
+    if wave.ndim == 2 and len(wave) == 1:
+        raise AudioError(f"{name} is of shape {tuple(wave.shape)}: give (samples,)")
 
 
 @contextmanager

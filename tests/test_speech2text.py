@@ -296,6 +296,28 @@ def test_one_utterance_is_an_error_that_says_what_it_is(recogniser, what, kind):
         recogniser(kind(BROKEN[what]))
 
 
+@pytest.mark.parametrize(
+    "what, kind, message",
+    [
+        ("a.flac", TypeError, "is a str: give its samples, an array or a tensor"),
+        (None, TypeError, "is a NoneType: "),
+        (np.float32(0.1), TypeError, "is a float32: "),
+        (
+            torch.zeros(1, 4000),
+            AudioError,
+            r"is of shape \(1, 4000\): give \(samples,\)",
+        ),
+    ],
+    ids=["a name", "nothing", "a sample", "a row"],
+)
+def test_what_is_no_audio(what, kind, message, transformer_model):
+    speech2text = Speech2Text(**transformer_model.files, search="simple", beam_size=2)
+    with pytest.raises(kind, match=f"^the audio {message}"):
+        speech2text(what)
+    with pytest.raises(kind, match=f"^utterance 1 of the list {message}"):
+        speech2text([np.zeros(4000), what])
+
+
 @pytest.mark.parametrize("what", BROKEN)
 def test_in_a_list_it_has_the_empty_text(recogniser, what, waves):
     # of the same length, so that no padding changes the encoder's output
