@@ -60,10 +60,11 @@ def start(workers: Workers) -> Iterator["Client"]:
     distributed = import_extra("distributed")
     with ExitStack() as stack:
         try:
-            if workers.number is None:
-                client = stack.enter_context(distributed.Client(workers.where))
-            else:
-                client = stack.enter_context(_cluster(workers))
+            client = stack.enter_context(
+                distributed.Client(workers.where)
+                if workers.number is None
+                else _cluster(workers)
+            )
         except (OSError, RuntimeError, TypeError, ValueError) as e:
             raise ClusterError(f"cluster: {workers.where}: {e}") from e
         _wait_for_one(client)

@@ -34,6 +34,9 @@ words() {  # words <pattern> <what it stands for> <option>...: all their words m
     done
 }
 
+whole_numbers() { words '[1-9][0-9]*' "a whole number from 1 on" "$@"; }  # lists of them
+numbers() { words '-?([0-9]+\.?[0-9]*|\.[0-9]+)(e-?[0-9]+)?' "a number" "$@"; }
+
 exists() {  # exists <where it comes from> <file or folder>...
     local path
     for path in "${@:2}"; do [ -e "$path" ] || fail "there is no $path: $1"; done

@@ -115,11 +115,20 @@ def test_there_are_as_many_stages(script):
     assert said == stages
 
 
-@pytest.mark.parametrize("value", ["six", "", "0", "-1", "1.5", "1 2", "08", "9" * 30])
+NO_STAGE = ("six", "", "0", "-1", "1.5", "1 2", "08", "9" * 30)
+NO_STOP_STAGE = ("all", "0", "-2", "")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [*(("stage", v) for v in NO_STAGE), *(("stop_stage", v) for v in NO_STOP_STAGE)],
+)
 @pytest.mark.parametrize("script", STAGES)
-def test_a_stage_that_is_none(script, value, recipes):
-    run = _run(recipes, script, "--stage", value)
-    expected = f"--stage {value}: must be a whole number from 1 to {STAGES[script]}"
+def test_a_stage_that_is_none(script, option, value, recipes):
+    run = _run(recipes, script, f"--{option}", value)
+    # to stop behind the last is to stop there
+    allowed = f"1 to {STAGES[script]}" if option == "stage" else "1 on"
+    expected = f"--{option} {value}: must be a whole number from {allowed}"
     _refused(recipes, run, f"run.sh: {expected}")
 
 
@@ -128,14 +137,6 @@ def test_a_stage_behind_the_last(script, recipes):
     last = STAGES[script]
     run = _run(recipes, script, "--stage", last + 1, "--stop_stage", last + 1)
     expected = f"--stage {last + 1}: must be a whole number from 1 to {last}"
-    _refused(recipes, run, f"run.sh: {expected}")
-
-
-@pytest.mark.parametrize("value", ["all", "0", "-2", ""])
-@pytest.mark.parametrize("script", STAGES)
-def test_a_stop_stage_that_is_none(script, value, recipes):
-    run = _run(recipes, script, "--stop_stage", value)
-    expected = f"--stop_stage {value}: must be a whole number from 1 on"
     _refused(recipes, run, f"run.sh: {expected}")
 
 

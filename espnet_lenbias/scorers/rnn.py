@@ -58,7 +58,7 @@ class BatchedRNN:
         self._tell_attention = tell_attention
 
     def start(self, memory: Memory) -> State:
-        """Show each utterance to its copy of the attention; layers start from zero."""
+        """Give each utterance an attention to its frames; layers start from zero."""
         zeros = memory.x.new_zeros(len(memory), self.decoder.dunits)
         layers = [zeros] * self.decoder.dlayers
         attention = self.decoder.att_list[0]

@@ -182,10 +182,12 @@ class EspnetAttention:
             part = slice(start, start + rows)
             mine = map_tree(lambda values, part=part: values[part], kept)
             parts.append(self._attend_some(z[part], mine))
-        return _cat(parts)
+        return Attended(*_cat(parts))
 
-    def _attend_some(self, z: torch.Tensor, kept: Any) -> Attended:
-        """Attend for some of the hypotheses."""
+    def _attend_some(
+        self, z: torch.Tensor, kept: Any
+    ) -> tuple[torch.Tensor, Any, torch.Tensor]:
+        """Attend for some of the hypotheses; return the fields of `Attended`."""
         attention, n = self._attention, len(z)
         if isinstance(attention, _COVERAGE) and kept is not None:
             kept = [kept]
@@ -201,7 +203,7 @@ class EspnetAttention:
             # to which the next call would add in place
             kept = sum(kept)
         # without attention both are of one row
-        return Attended(context.expand(n, -1), kept, weights.expand(n, -1))
+        return context.expand(n, -1), kept, weights.expand(n, -1)
 
 
 def _rows(z: torch.Tensor, elements: int) -> int:
@@ -230,8 +232,6 @@ def _cat(trees: Sequence[Any]) -> Any:
     first = trees[0]
     if len(trees) == 1 or first is None:
         return first
-    if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return type(first)(*map(_cat, zip(*trees)))
     if isinstance(first, (list, tuple)):
         return type(first)(map(_cat, zip(*trees)))
     return torch.cat(trees)

@@ -21,8 +21,8 @@ exp=exp
 
 . ../options.sh "$@"
 number 1 "" utterances tuning_utterances nj
-words '[1-9][0-9]*' "a whole number from 1 on" beams
-words '-?([0-9]+\.?[0-9]*|\.[0-9]+)(e-?[0-9]+)?' "a number" lm_weights
+whole_numbers beams
+numbers lm_weights
 [ -n "${lm_weights// }" ] || fail "--lm_weights: must name one or more"
 . ./path.sh
 

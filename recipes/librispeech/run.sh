@@ -29,8 +29,8 @@ exp=exp
 . ../options.sh "$@"
 number 0 "" utterances ngpu
 number 1 "" nj batch_size
-words '[1-9][0-9]*' "a whole number from 1 on" beams
-words '-?([0-9]+\.?[0-9]*|\.[0-9]+)(e-?[0-9]+)?' "a number" lm_weights
+whole_numbers beams
+numbers lm_weights
 . ./path.sh
 . ./cmd.sh
 

@@ -1,6 +1,6 @@
 """Bundled audio decoded with a bundled model, from the audio to the text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -23,7 +23,7 @@ from espnet_lenbias.report.compare import (
 from espnet_lenbias.report.tables import column
 
 _RECIPE = Path(__file__).resolve().parents[1] / "mini_librispeech"
-PACKED = _RECIPE / "pretrained/asr_transformer.zip"
+_PACKED = _RECIPE / "pretrained/asr_transformer.zip"
 _AUDIO = _RECIPE / "slice/LibriSpeech"
 SETS = ("dev-clean", "dev-other", "test-other")
 # CTC weight and beam size.
@@ -47,6 +47,22 @@ class CorpusLine:
     steps: float = column("steps", ".1f")  # mean
 
 
+def bundled_models(
+    ctc_weights: Iterable[float], device: torch.device
+) -> dict[float, Speech2Text]:
+    """Load the bundled model with each of these CTC weights."""
+    return {
+        weight: Speech2Text.from_pretrained(
+            str(_PACKED),
+            search="espnet",
+            ctc_weight=weight,
+            lm_weight=0.0,
+            device=device.type,
+        )
+        for weight in dict.fromkeys(ctc_weights)
+    }
+
+
 def bundled() -> list[Utterance]:
     """List the bundled utterances."""
     return [utterance for name in SETS for utterance in read_set(_AUDIO, name)]
@@ -58,16 +74,7 @@ def corpus_lines(
     settings: Sequence[tuple[float, int]] = SETTINGS,
 ) -> list[CorpusLine]:
     """Decode in float32, one utterance by all searches before the next has its turn."""
-    models = {
-        weight: Speech2Text.from_pretrained(
-            str(PACKED),
-            search="espnet",
-            ctc_weight=weight,
-            lm_weight=0.0,
-            device=device.type,
-        )
-        for weight, _ in settings
-    }
+    models = bundled_models([weight for weight, _ in settings], device)
     model, *_ = models.values()  # whichever: they have one encoder
     rows = [(name, *setting) for name, setting in product(_SEARCHES, settings)]
     contestants = [

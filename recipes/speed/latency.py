@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 import torch
-from corpus import PACKED
+from corpus import bundled_models
 from measure import now
 from tqdm import tqdm
 
@@ -62,12 +62,13 @@ def latency_lines(
         settings: See `SETTINGS`.
         runs: See `RUNS`.
     """
+    models = bundled_models([weight for weight, _ in settings], device)
     searches = {
         (setting, name): search
         for setting in settings
-        for name, search in _searches(*setting, device).items()
+        for name, search in _searches(models[setting[0]], setting[1]).items()
     }
-    model = _load(0.0, device)
+    model, *_ = models.values()  # whichever: they have one encoder
     taken = spread(utterances, max(n * times for n, times in runs.items()))
     frames = [encode(model, u.audio) for u in taken]
     lines = []
@@ -108,18 +109,9 @@ def _lines(
     ]
 
 
-def _load(ctc_weight: float, device: torch.device) -> Speech2Text:
-    """Return the bundled model."""
-    return Speech2Text.from_pretrained(
-        str(PACKED), ctc_weight=ctc_weight, lm_weight=0.0, device=device.type
-    )
-
-
-def _searches(
-    ctc_weight: float, repetitions: bool, device: torch.device
-) -> dict[str, torch.nn.Module]:
-    """Return both online searches with the same scorers."""
-    settings = settings_of(_load(ctc_weight, device).beam_search, _BEAM)
+def _searches(model: Speech2Text, repetitions: bool) -> dict[str, torch.nn.Module]:
+    """Return both online searches with the scorers of a model."""
+    settings = settings_of(model.beam_search, _BEAM)
     espnet = BatchBeamSearchOnline(**settings, disable_repetition_detection=repetitions)
     return {name: build_online_search(name, espnet).eval() for name in _SEARCHES}
 
