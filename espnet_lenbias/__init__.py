@@ -6,11 +6,16 @@ from importlib.metadata import version
 # Public name -> its module, imported when the name is first used (PEP 562), so that
 # command lines answer `--help` and report a mistake without loading torch.
 _HOMES = {
-    "ExplicitLengthBeamSearch": "search",
-    "SimpleBeamSearch": "search",
-    "Speech2Text": "speech2text",
-    "use_search": "swap",
-    "available_searches": "registry",
+    "AudioError": "errors",
+    "ExplicitLengthBeamSearch": "search.beam_search",
+    "Hypothesis": "search.hypotheses",
+    "OptionError": "errors",
+    "ScorerError": "errors",
+    "SimpleBeamSearch": "search.beam_search",
+    "Speech2Text": "inference.asr",
+    "Trace": "search.hypotheses",
+    "available_searches": "options.registry",
+    "use_search": "inference.use_search",
 }
 
 __all__ = [*_HOMES, "__version__"]

@@ -19,12 +19,12 @@ import sys
 from collections.abc import Sequence
 
 from espnet_lenbias import cli
-from espnet_lenbias.tools import OTHER_TOOLS, TOOLS
+from espnet_lenbias.options.espnet_tools import OTHER_TOOLS, TOOLS
 
 # ESPnet's tool -> what runs in its place.
 REPLACED = {tool.module: [tool.drop_in] for tool in TOOLS}
 REPLACED |= {
-    module: ["espnet_lenbias.bin.other_inference", module] for module in OTHER_TOOLS
+    module: ["espnet_lenbias.decoding.unchanged_tool", module] for module in OTHER_TOOLS
 }
 
 # Python's options, single letters that can be joined, which take a value; with these

@@ -7,16 +7,16 @@ import sys
 from collections.abc import Sequence
 
 from espnet_lenbias import __version__
-from espnet_lenbias.registry import available_searches, search_options
+from espnet_lenbias.options.registry import available_searches, search_options
 
 # Commands with parsers of their own, e.g. ESPnet's: name -> module, what it does.
 _WITH_PARSERS = {
     "decode": (
-        "decode_parallel",
+        "decoding.cluster.command",
         "decode with several workers, on this machine or on a cluster",
     ),
     "report": ("report.command", "compare decodings: word errors, tables, plots"),
-    "explain": ("explain", "show what a search does with one audio file"),
+    "explain": ("decoding.explain", "show what a search does with one audio file"),
 }
 
 COMMANDS = ("searches", *_WITH_PARSERS)

@@ -1,11 +1,10 @@
-"""Drop-in for ``espnet2.bin.asr_inference``; see :mod:`espnet_lenbias.bin.drop_in`."""
+"""Drop-in for ``espnet2.bin.asr_inference``; see :mod:`espnet_lenbias.decoding.drop_in`."""
 
 import sys
 from functools import partial
 
-from espnet_lenbias.bin import drop_in
-from espnet_lenbias.tools import ASR
-
+from espnet_lenbias.decoding import drop_in
+from espnet_lenbias.options.espnet_tools import ASR
 
 main = partial(drop_in.main, ASR)
 

@@ -1,4 +1,4 @@
-"""Drop-in for ``espnet2.bin.asr_inference_streaming``; see :mod:`.drop_in`.
+"""Drop-in for ``espnet2.bin.asr_inference_streaming``; see :mod:`espnet_lenbias.decoding.drop_in`.
 
 An utterance comes in pieces of ``--sim_chunk_length`` samples, with 0 in one piece.
 """
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from espnet_lenbias.bin import drop_in
-from espnet_lenbias.decode_options import get_parser, parse
-from espnet_lenbias.online_options import check_online
-from espnet_lenbias.registry import OptionError
-from espnet_lenbias.tools import ASR_STREAMING
+from espnet_lenbias.decoding import drop_in
+from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.decoding import get_parser, parse
+from espnet_lenbias.options.espnet_tools import ASR_STREAMING
+from espnet_lenbias.options.online import check_online
 
 
 def main(cmd: Sequence[str] | None = None) -> int:
@@ -27,7 +27,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
 
     def in_pieces(model: Any) -> Any:
         # Here, not above: this loads torch and ESPnet.
-        from espnet_lenbias.speech2text_streaming import InPieces
+        from espnet_lenbias.inference.asr_streaming import InPieces
 
         return InPieces(model, args.sim_chunk_length)
 

@@ -1,10 +1,10 @@
-"""Drop-in for ``espnet2.bin.s2t_inference``; see :mod:`espnet_lenbias.bin.drop_in`."""
+"""Drop-in for ``espnet2.bin.s2t_inference``; see :mod:`espnet_lenbias.decoding.drop_in`."""
 
 import sys
 from functools import partial
 
-from espnet_lenbias.bin import drop_in
-from espnet_lenbias.tools import S2T
+from espnet_lenbias.decoding import drop_in
+from espnet_lenbias.options.espnet_tools import S2T
 
 main = partial(drop_in.main, S2T)
 

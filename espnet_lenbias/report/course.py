@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from espnet_lenbias.nbest import Trace
 from espnet_lenbias.report.plots import ending_figure, places_figure
 from espnet_lenbias.report.tables import column, markdown_table
+from espnet_lenbias.search.hypotheses import Trace
 
 _SHOWN = 50  # characters of a running hypothesis
 

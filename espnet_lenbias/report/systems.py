@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from espnet_lenbias.registry import ESPNET
+from espnet_lenbias.options.registry import ESPNET
 
 PROPOSED = "explicit_length"
 SIMPLE = "simple"

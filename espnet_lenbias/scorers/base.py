@@ -19,7 +19,27 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 
-from espnet_lenbias.beam import Span
+
+class Span(NamedTuple):
+    """Where the hypotheses of one utterance lie on the flat axis n."""
+
+    utt: int  # index of the utterance in the encoder output
+    start: int
+    stop: int
+
+    @property
+    def rows(self) -> slice:
+        """The rows of this utterance on the flat axis."""
+        return slice(self.start, self.stop)
+
+
+def make_spans(utts: list[int], counts: list[int]) -> list[Span]:
+    """Lay utterances with so many hypotheses each one after the other."""
+    spans, start = [], 0
+    for utt, count in zip(utts, counts):
+        spans.append(Span(utt, start, start + count))
+        start += count
+    return spans
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import torch
 
-from espnet_lenbias.beam import Span
 from espnet_lenbias.espnet_compat import (
     BatchPartialScorerInterface,
     BatchScorerInterface,
     PartialScorerInterface,
     ScorerInterface,
 )
-from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
+from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection, Span
 
 
 class State(NamedTuple):

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import torch
 
-from espnet_lenbias.beam import Span
 from espnet_lenbias.espnet_compat import RNNDecoder
 from espnet_lenbias.scorers import rnn_attention
 from espnet_lenbias.scorers.base import (
@@ -20,6 +19,7 @@ from espnet_lenbias.scorers.base import (
     Prefixes,
     Scores,
     Selection,
+    Span,
     attention_of_all,
 )
 from espnet_lenbias.scorers.rnn_attention import Attention, attention_to, map_tree

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import torch
 
-from espnet_lenbias.beam import Span
 from espnet_lenbias.espnet_compat import (
     DecoderLayer,
     MultiHeadedAttention,
@@ -39,6 +38,7 @@ from espnet_lenbias.scorers.base import (
     Prefixes,
     Scores,
     Selection,
+    Span,
     attention_of_all,
 )
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import torch
 from torch.nn.functional import embedding, scaled_dot_product_attention
 
-from espnet_lenbias.beam import Span
 from espnet_lenbias.espnet_compat import ExpandedTokenEmbedding, OpenAIWhisperDecoder
 from espnet_lenbias.scorers.attention import (
     KeysValues,
@@ -23,7 +22,7 @@ from espnet_lenbias.scorers.attention import (
     project,
     queries,
 )
-from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
+from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection, Span
 
 
 class Attention(NamedTuple):

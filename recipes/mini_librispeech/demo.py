@@ -17,7 +17,7 @@ from typing import Any
 from tqdm import tqdm
 
 import espnet_lenbias
-from espnet_lenbias.report.compare import (
+from espnet_lenbias.compare.compare import (
     Result,
     Row,
     Utterance,
@@ -27,8 +27,8 @@ from espnet_lenbias.report.compare import (
     row_search,
     spread,
 )
+from espnet_lenbias.compare.summary import error_lines, example_lines, most_shortened
 from espnet_lenbias.report.plots import beam_figure, ending_figure
-from espnet_lenbias.report.summary import error_lines, example_lines, most_shortened
 from espnet_lenbias.report.tables import markdown_table, write_csv
 
 HERE = Path(__file__).resolve().parent

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from local.lines import translation_lines
 from tqdm import tqdm
 
-from espnet_lenbias.report.compare import Contestant, Result, Row, spread
+from espnet_lenbias.compare.compare import Contestant, Result, Row, spread
+from espnet_lenbias.compare.summary import example_lines, most_shortened
 from espnet_lenbias.report.scoring import read_text
-from espnet_lenbias.report.summary import example_lines, most_shortened
 from espnet_lenbias.report.tables import markdown_table, write_csv
 
 if TYPE_CHECKING:  # slow to load
@@ -149,7 +149,7 @@ def load_model(model: str, maxlenratio: float) -> Any:
     Raises:
         OSError: There is no such file.
     """
-    from espnet_lenbias.mt import Text2Text
+    from espnet_lenbias.inference.mt import Text2Text
 
     return Text2Text.from_pretrained(
         model, maxlenratio=maxlenratio, ctc_weight=0.0, lm_weight=0.0

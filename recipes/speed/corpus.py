@@ -12,7 +12,7 @@ from measure import now
 from tqdm import tqdm
 
 from espnet_lenbias import Speech2Text
-from espnet_lenbias.report.compare import (
+from espnet_lenbias.compare.compare import (
     Contestant,
     Result,
     Row,

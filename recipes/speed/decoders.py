@@ -12,13 +12,13 @@ from typing import Any
 import torch
 
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
+from espnet_lenbias.compare.compare import PositionCounter
 from espnet_lenbias.espnet_compat import (
     BeamSearch,
     RNNDecoder,
     TransformerDecoder,
     espnet_search,
 )
-from espnet_lenbias.report.compare import PositionCounter
 
 _IMPOSSIBLE = -1e4  # as a logit; within the range of float16
 

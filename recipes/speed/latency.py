@@ -15,11 +15,11 @@ from measure import now
 from tqdm import tqdm
 
 from espnet_lenbias import Speech2Text
+from espnet_lenbias.compare.compare import Utterance, encode, spread
 from espnet_lenbias.espnet_compat import BatchBeamSearchOnline
-from espnet_lenbias.registry import settings_of
-from espnet_lenbias.report.compare import Utterance, encode, spread
+from espnet_lenbias.options.registry import settings_of
 from espnet_lenbias.report.tables import column
-from espnet_lenbias.streaming import build_online_search
+from espnet_lenbias.search.online import build_online_search
 
 # Frames of the first block and of each later one, with ESPnet's block_size of 40,
 # look_ahead and hop_size of 16.

@@ -9,7 +9,6 @@ import pytest
 
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
 from espnet_lenbias.espnet_compat import BeamSearch
-from espnet_lenbias.nbest import Trace
 from espnet_lenbias.report.course import (
     Running,
     SimpleStepLine,
@@ -20,6 +19,7 @@ from espnet_lenbias.report.course import (
     step_lines,
     why_stopped,
 )
+from espnet_lenbias.search.hypotheses import Trace
 from tests.toys import TableScorer, build, encoder_output, logs
 
 A, B = 1, 2

@@ -2,9 +2,9 @@ import math
 
 import pytest
 
-from espnet_lenbias.nbest import Trace
+from espnet_lenbias.compare.summary import ErrorLine
 from espnet_lenbias.report.plots import beam_figure, ending_figure
-from espnet_lenbias.report.summary import ErrorLine
+from espnet_lenbias.search.hypotheses import Trace
 
 
 def line(search, beam, wer, ratio):

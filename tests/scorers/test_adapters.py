@@ -11,13 +11,13 @@ from espnet2.asr.decoder.transformer_decoder import (
     TransformerDecoder,
 )
 
-from espnet_lenbias.beam import make_spans
 from espnet_lenbias.espnet_compat import (
     CTCPrefixScorer,
     LengthBonus,
     ScaledPositionalEncoding,
 )
 from espnet_lenbias.scorers import Memory, Prefixes, Selection, adapter_for
+from espnet_lenbias.scorers.base import make_spans
 from espnet_lenbias.scorers.bonus import Bonus
 from espnet_lenbias.scorers.ctc import CTCPrefix
 from espnet_lenbias.scorers.fallback import BatchFallback, SingleFallback

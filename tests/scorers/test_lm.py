@@ -5,9 +5,9 @@ import torch
 from espnet2.lm.seq_rnn_lm import SequentialRNNLM
 from espnet2.lm.transformer_lm import TransformerLM
 
-from espnet_lenbias.beam import make_spans
 from espnet_lenbias.espnet_compat import MultiHeadedAttention
 from espnet_lenbias.scorers import Prefixes, Selection, adapter_for
+from espnet_lenbias.scorers.base import make_spans
 from espnet_lenbias.scorers.fallback import BatchFallback
 from espnet_lenbias.scorers.lm import BatchedRNNLM, CachedTransformerLM
 from tests.scorers.test_adapters import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from espnet_lenbias.pretrained import is_archive, model_files
+from espnet_lenbias.options.packed_model import is_archive, model_files
 
 
 def get_parser() -> argparse.ArgumentParser:

@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
-from espnet_lenbias.decode_options import get_parser as inference_parser
-from espnet_lenbias.decode_options import parse
-from espnet_lenbias.registry import ESPNET, nearest
-from espnet_lenbias.tools import ASR
+from espnet_lenbias.options.decoding import get_parser as inference_parser
+from espnet_lenbias.options.decoding import parse
+from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.registry import ESPNET, nearest
 
 
 def get_parser() -> argparse.ArgumentParser:

@@ -18,8 +18,7 @@ import yaml
 from tqdm import tqdm
 
 from espnet_lenbias import Speech2Text
-from espnet_lenbias.registry import ESPNET
-from espnet_lenbias.report.compare import (
+from espnet_lenbias.compare.compare import (
     Contestant,
     Result,
     Row,
@@ -27,8 +26,9 @@ from espnet_lenbias.report.compare import (
     batches,
     encode,
 )
+from espnet_lenbias.compare.summary import errors_of
+from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.report.scoring import Errors, read_text
-from espnet_lenbias.report.summary import errors_of
 from espnet_lenbias.report.tables import column, markdown_table, write_csv
 from local.rows import check, read_row
 from local.settings import (

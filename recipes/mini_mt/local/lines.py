@@ -6,8 +6,8 @@ from statistics import mean
 
 from sacrebleu.metrics import BLEU
 
-from espnet_lenbias.report.compare import Result
-from espnet_lenbias.report.summary import by_row
+from espnet_lenbias.compare.compare import Result
+from espnet_lenbias.compare.summary import by_row
 from espnet_lenbias.report.tables import column
 
 

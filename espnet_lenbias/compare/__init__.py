@@ -1,0 +1,1 @@
+"""Searches compared within one process: what only the recipes use."""

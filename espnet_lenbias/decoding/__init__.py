@@ -1,0 +1,1 @@
+"""Data sets decoded into result folders, by one process or by many."""

@@ -1,0 +1,1 @@
+"""``espnet-lenbias decode``: the utterances shared out over Dask workers."""

@@ -1,0 +1,195 @@
+"""``espnet-lenbias decode``: one decoding run on several workers.
+
+Options, output folder and files are those of ``espnet_lenbias.bin.asr_inference``. Only
+this process writes them, so an interrupted run goes on, on as many workers as are there
+then. With one worker, and no cluster named, it is that tool.
+"""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from espnet_lenbias.decoding.cluster.workers import start
+from espnet_lenbias.decoding.drop_in import run
+from espnet_lenbias.decoding.result_folder import Outcome, ResultFolder
+from espnet_lenbias.errors import ClusterError
+from espnet_lenbias.options.cluster import JOB_QUEUES, LOCAL, Workers, choose_workers
+from espnet_lenbias.options.decoding import get_parser, parse
+from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.packed_model import model_files
+
+if TYPE_CHECKING:
+    from espnet_lenbias.decoding.cluster.worker import Decoded
+
+# Lengths of utterances that ESPnet's and Kaldi's data preparation leave beside the data.
+_LENGTH_FILES = ("utt2num_samples", "utt2num_frames")
+
+# Seconds between two reports of progress in a log.
+_REPORT_INTERVAL = 60
+
+_WORKERS_DIED = (
+    "workers died while they decoded it (out of memory?); lower beam_size, or give the "
+    "workers more memory"
+)
+
+
+def main(cmd: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    parser = get_parser(ASR.module)
+    parser.prog = "espnet-lenbias decode"
+    parser.description = (
+        "Decode as `python -m espnet_lenbias.bin.asr_inference` does, with all its "
+        "options, and share the utterances out over several workers."
+    )
+    names = _add_worker_options(parser)
+    args = parse(parser, cmd)
+    try:
+        workers = choose_workers(*(vars(args).pop(name) for name in names))
+        decode = partial(_decode, workers) if workers else None
+        return run(ASR, parser, args, decode)
+    except ClusterError as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
+
+
+def _add_worker_options(parser: argparse.ArgumentParser) -> list[str]:
+    """Add the options that :func:`choose_workers` takes; return their names."""
+    group = parser.add_argument_group(
+        "The workers",
+        "A worker is a process that loads the model once and reads its audio itself, so "
+        "--num_workers has no effect. The files are those of one process with "
+        "OMP_NUM_THREADS=1; more threads a worker change last digits of the scores.",
+    )
+    actions = [
+        group.add_argument(
+            "--nj", type=int, help="How many workers; without it, one: this process"
+        ),
+        group.add_argument(
+            "--cluster",
+            help=f"Where they run: {LOCAL} (this machine, the default), a job queue ("
+            f"{', '.join(JOB_QUEUES)}), or the address HOST:PORT of a running Dask "
+            "scheduler, whose workers are taken",
+        ),
+        group.add_argument(
+            "--cluster_config",
+            help="A yaml file with keyword arguments of Dask's cluster class, e.g. for "
+            "slurm, where each worker is a job, `queue: main`, `memory: 8GB`, "
+            "`walltime: '24:00:00'`, `log_directory: exp/log`, `cores: 4` (threads), "
+            "`job_extra_directives: ['--gres=gpu:1']` (with --ngpu 1)",
+        ),
+    ]
+    return [action.dest for action in actions]
+
+
+def _decode(
+    workers: Workers,
+    args: argparse.Namespace,
+    folder: ResultFolder,
+    batches: Sequence[Sequence[str]],
+) -> dict[str, str]:
+    """Decode batches into the folder; return why utterances have no result."""
+    data_files = [Path(path) for path, _, _ in args.data_path_and_name_and_type]
+    batches = starting_order(batches, utterance_lengths(data_files[0]))
+    if args.model_tag is not None:
+        model_files(args.model_tag)  # once, before all workers ask for it
+    total = sum(map(len, batches))
+    logging.info(f"{total} utterances, the longest first, on workers: {workers.where}")
+    with start(workers) as client:
+        # Here, not above: this needs Dask.
+        from espnet_lenbias.decoding.cluster.share_out import share_out
+        from espnet_lenbias.decoding.cluster.worker import decoder
+
+        with decoder(client, args) as decode_batch:
+            results = share_out(client, decode_batch, batches)
+            return folder.collect(_watched(_outcomes(results), total))
+
+
+def starting_order(
+    batches: Iterable[Sequence[str]], lengths: Mapping[str, int]
+) -> list[Sequence[str]]:
+    """Sort batches by their longest utterance: what is started last is short.
+
+    Only the shortest batch comes before all: it tells whether workers work. Batches stay
+    as they are, for with other batch mates an utterance has another padding.
+    """
+    order = sorted(batches, key=lambda batch: max(lengths.get(key, 0) for key in batch))
+    return order[:1] + order[:0:-1]
+
+
+def utterance_lengths(data_file: Path) -> dict[str, int]:
+    """Return how long utterances are, in whatever unit, of those where it can be told.
+
+    Args:
+        data_file: A ``wav.scp`` or the like.
+
+    Returns:
+        What data preparation has left beside the file; else the sizes of its files.
+    """
+    for name in _LENGTH_FILES:
+        path = data_file.with_name(name)
+        if path.is_file():
+            columns = _read_columns(path)
+            return {key: int(value) for key, value in columns if value.isdigit()}
+    sizes = {}
+    for key, value in _read_columns(data_file):
+        with suppress(OSError):  # not a file: a command, a place in an archive
+            sizes[key] = os.path.getsize(value)
+    return sizes
+
+
+def _read_columns(path: Path) -> Iterator[list[str]]:
+    """Yield key and value of each line of a Kaldi-style file."""
+    with path.open(encoding="utf-8") as f:
+        for line in f:
+            columns = line.split(maxsplit=1)
+            if len(columns) == 2:
+                yield [columns[0], columns[1].strip()]
+
+
+def _outcomes(
+    results: Iterable[tuple[Sequence[str], "Decoded | None"]],
+) -> Iterator[Outcome]:
+    """Yield the outcomes of batches, and log what the workers have logged."""
+    for batch, decoded in results:
+        if decoded is None:
+            yield from ((key, _WORKERS_DIED) for key in batch)
+            continue
+        outcomes, records = decoded
+        for record in records:
+            logging.getLogger(record.name).handle(record)
+        yield from outcomes
+
+
+def _watched(outcomes: Iterable[Outcome], total: int) -> Iterator[Outcome]:
+    """Report progress: a bar to a person, a line now and then to a log."""
+    from tqdm import tqdm
+    from tqdm.contrib.logging import logging_redirect_tqdm
+
+    if sys.stderr.isatty():
+        with logging_redirect_tqdm():
+            yield from tqdm(outcomes, total=total, unit="utterance")
+    else:
+        yield from tqdm(
+            outcomes,
+            total=total,
+            unit="utterance",
+            file=_Log(),
+            mininterval=_REPORT_INTERVAL,
+            bar_format="{n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}]",
+        )
+
+
+class _Log:
+    """A file, for tqdm, whose lines are log records."""
+
+    def write(self, text: str) -> None:
+        if text.strip():
+            logging.info(f"progress: {text.strip()}")
+
+    def flush(self) -> None:
+        pass

@@ -1,0 +1,181 @@
+"""Workers to decode with, started or found by Dask; :mod:`espnet_lenbias.options.cluster` says which.
+
+The process that starts them takes Ctrl-C; they never see it.
+"""
+
+import asyncio
+import logging
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from multiprocessing import resource_tracker
+from typing import TYPE_CHECKING, Any
+
+from espnet_lenbias.errors import ClusterError
+from espnet_lenbias.options.cluster import LOCAL, Workers, cluster_class, import_extra
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+# What a cluster config can override. A job is one worker. Local workers have one thread
+# each and all of the machine's memory: Dask would give them equal shares, and kill what
+# outgrows its own. The port of Dask's web page is any free one: runs share machines.
+_LOCAL_DEFAULTS = {
+    "threads_per_worker": 1,
+    "memory_limit": 0,
+    "dashboard_address": "127.0.0.1:0",
+    "silence_logs": logging.ERROR,  # as for jobs
+}
+_JOB_DEFAULTS = {
+    "cores": 1,
+    "processes": 1,
+    "scheduler_options": {"dashboard_address": ":0"},
+}
+
+# How often the workers of a task may die before Dask gives it up. Queued tasks are
+# blamed too, so being given up means little: see :mod:`espnet_lenbias.decoding.cluster.share_out`.
+_ALLOWED_FAILURES = 1
+
+# How long processes of a busy machine may take to answer one another.
+_CONNECT_TIMEOUT = "120s"
+
+# Seconds without a worker after which that is reported, again and again.
+_PATIENCE = 60
+
+
+@contextmanager
+def start(workers: Workers) -> Iterator["Client"]:
+    """Start or find the workers; those that were started end with the context.
+
+    Raises:
+        ClusterError: Dask or the job queue has refused.
+    """
+    distributed = import_extra("distributed")
+    with ExitStack() as stack:
+        try:
+            client = stack.enter_context(
+                distributed.Client(workers.where)
+                if workers.number is None
+                else _cluster(workers)
+            )
+        except (OSError, RuntimeError, TypeError, ValueError) as e:
+            raise ClusterError(f"cluster: {workers.where}: {e}") from e
+        _wait_for_one(client)
+        yield client
+
+
+def _wait_for_one(client: "Client") -> None:
+    """Wait for the first worker: jobs can be long in the queue."""
+    while True:
+        try:
+            return client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError:
+            logging.info("no worker has started yet; their jobs may have to wait")
+
+
+@contextmanager
+def _cluster(workers: Workers) -> Iterator["Client"]:
+    """Start a cluster that replaces the workers, or jobs, which it loses."""
+    import dask
+    from distributed import Client
+    from distributed.utils import silence_logging_cmgr
+
+    defaults = _LOCAL_DEFAULTS if workers.where == LOCAL else _JOB_DEFAULTS
+    options = {**defaults, **workers.config, "n_workers": 0}
+    settings = {
+        "distributed.scheduler.allowed-failures": _ALLOWED_FAILURES,
+        "distributed.comm.timeouts.connect": _CONNECT_TIMEOUT,
+    }
+    resource_tracker.ensure_running()  # it would undo the block in _start_workers
+    with (
+        dask.config.set(settings),
+        # A cluster lets its last words, of connections closed, through to the log.
+        silence_logging_cmgr(logging.ERROR),
+        _interrupts_held_back() as let_through,
+        cluster_class(workers.where)(**options) as cluster,
+    ):
+        # At an interrupt cluster.sync would cancel this, and workers be half started.
+        starting = asyncio.run_coroutine_threadsafe(
+            _start_workers(cluster, workers.number), cluster.loop.asyncio_loop
+        )
+        try:
+            with Client(cluster) as client, let_through():
+                problem = starting.result()
+                if problem is None:
+                    number = len(cluster.plan)  # all processes of the last job
+                    cluster.adapt(minimum=number, maximum=number)
+                    yield client
+                    return
+        except KeyboardInterrupt:
+            if workers.where == LOCAL:
+                cluster.sync(_kill_workers, cluster, starting)
+            raise
+    raise ClusterError(problem)
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[Callable[[], AbstractContextManager]]:
+    """Hold back Ctrl-C but in contexts that this gives.
+
+    Dask cannot be cut off where it starts or closes. What comes after the last of these
+    contexts counts for nothing: all is done, or ends because of an earlier one.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    held_back = []
+
+    def hold_back(*signal_and_frame: Any) -> None:
+        held_back.append(signal_and_frame)
+
+    @contextmanager
+    def let_through() -> Iterator[None]:
+        signal.signal(signal.SIGINT, handler)
+        try:
+            if held_back:
+                signal.raise_signal(signal.SIGINT)
+            yield
+        finally:
+            signal.signal(signal.SIGINT, hold_back)
+
+    signal.signal(signal.SIGINT, hold_back)
+    try:
+        yield let_through
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+async def _start_workers(cluster: Any, number: int) -> str | None:
+    """Start workers or submit their jobs; return what went wrong.
+
+    Not by way of ``cluster.scale``, which only logs what goes wrong.
+    """
+    from distributed import Status
+
+    # A terminal sends Ctrl-C to all processes: it is for the one that started them.
+    # Those that this thread starts inherit the block, so it holds from their beginning.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    while len(cluster.plan) < number:
+        cluster.worker_spec.update(cluster.new_worker_spec())
+    try:
+        await cluster
+    except (OSError, RuntimeError, ValueError) as e:
+        for worker in cluster.workers.values():
+            if worker.status == Status.created:  # which the cluster could not close
+                worker.status = Status.failed
+        return f"{e} ({e.__cause__})" if e.__cause__ else str(e)
+    return None
+
+
+async def _kill_workers(cluster: Any, starting: Future) -> None:
+    """End workers of this machine, which have little time for it: they may be busy."""
+
+    async def end() -> None:
+        await asyncio.wrap_future(starting)
+        workers = cluster.workers.values()
+        await asyncio.gather(*(w.close() for w in workers), return_exceptions=True)
+
+    ending = asyncio.ensure_future(end())
+    while not (await asyncio.wait([ending], timeout=0.1))[0]:
+        for process in multiprocessing.active_children():
+            process.kill()

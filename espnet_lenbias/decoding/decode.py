@@ -1,0 +1,230 @@
+"""Decoding a data set: batches in, result rows out, no utterance harming another."""
+
+import argparse
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from espnet_lenbias.decoding.dataset import Batch, Unreadable, build_dataset, reason
+from espnet_lenbias.decoding.log_markers import paired_markers
+from espnet_lenbias.decoding.result_folder import Outcome, Row, empty_value
+from espnet_lenbias.errors import OptionError
+from espnet_lenbias.espnet_compat import ESPnetDataset, set_all_random_seed
+from espnet_lenbias.options.espnet_tools import ASR, Tool
+from espnet_lenbias.search.beam_search import Hypothesis
+
+# (key, data) of utterances that could be read.
+Readable = Sequence[tuple[str, dict[str, np.ndarray]]]
+
+# ESPnet's result for one utterance, best first: (text, tokens, token ids, hypothesis), or
+# of s2t (text, tokens, token ids, text without special symbols, hypothesis).
+NBest = Sequence[tuple]
+
+Collate = Callable[[Readable], tuple[list[str], dict[str, torch.Tensor]]]
+
+
+def load(
+    args: argparse.Namespace, tool: Tool = ASR
+) -> tuple[Any, ESPnetDataset, Collate]:
+    """Return the model, the data set and the padding that a run's options ask for."""
+    model = load_model(args, tool)
+    train_args = getattr(model, tool.train_args)
+    dataset = build_dataset(
+        args.data_path_and_name_and_type,
+        tool.task(),
+        train_args,
+        args.dtype,
+        args.allow_variable_data_keys,
+    )
+    return model, dataset, tool.task().build_collate_fn(train_args, False)
+
+
+def load_model(args: argparse.Namespace, tool: Tool = ASR) -> Any:
+    """Return the model with the search that a run's options ask for.
+
+    Raises:
+        OptionError: The model, or this machine, cannot follow them.
+    """
+    if args.ngpu >= 1 and not torch.cuda.is_available():
+        raise OptionError(
+            f"ngpu is {args.ngpu}, and torch finds no GPU here: set ngpu to 0 to decode "
+            "on the CPU"
+        )
+    set_all_random_seed(args.seed)
+    inference_class = tool.inference_class()
+    taken = inference_class.espnet_options().parameters
+    options = {key: value for key, value in vars(args).items() if key in taken}
+    for key in tool.symbols:
+        options[key] = f"<{options[key].lstrip('<').rstrip('>')}>"
+    model = inference_class.from_pretrained(
+        args.model_tag,
+        search=args.search,
+        search_conf=args.search_conf,
+        device="cuda" if args.ngpu >= 1 else "cpu",
+        **options,
+    )
+    refuse_no_frames(model.beam_search)
+    return model
+
+
+def decode(model: Any, batches: Iterable[Batch], collate: Collate) -> Iterator[Outcome]:
+    """Decode batches of utterances.
+
+    Args:
+        model: ESPnet's or our inference object.
+        batches: See :func:`espnet_lenbias.decoding.dataset.read_batches`.
+        collate: ESPnet's, which pads the data of utterances into a batch.
+
+    Yields:
+        Every utterance's key with its result row or the reason why it has none, each as
+        soon as it is there.
+    """
+    for batch in batches:
+        readable = []
+        for key, data in batch:
+            if isinstance(data, Unreadable):
+                yield key, data.reason
+            else:
+                readable.append((key, data))
+        yield from _recognise(model, readable, collate)
+
+
+def refuse_no_frames(search: torch.nn.Module | None) -> None:
+    """Have a search raise for an utterance without frames in a padded batch.
+
+    ESPnet's encoders do so for one utterance alone that is too short for them.
+    """
+    if search is not None:  # a transducer's, or Hugging Face's, is no such module
+        search.register_forward_pre_hook(_refuse_no_frames, with_kwargs=True)
+
+
+def _refuse_no_frames(_: torch.nn.Module, args: tuple, kwargs: dict) -> None:
+    if "is_final" in kwargs:  # a block, which may bring no frame
+        return
+    x = kwargs["x"] if "x" in kwargs else args[0]
+    lengths = kwargs.get("x_lengths")
+    if x.size(-2) == 0 or (lengths is not None and bool((lengths <= 0).any())):
+        raise ValueError("too short: the encoder makes no frame of it")
+
+
+def result_row(
+    results: Any, nbest: int, multi_speaker: bool = False, source_nbest: int = 1
+) -> Row:
+    """Return what an utterance's result puts into each file.
+
+    Args:
+        results: What ESPnet's inference object returns for it.
+        nbest: How many ranks have files.
+        multi_speaker: Whether there is an n-best list for each speaker.
+        source_nbest: How many ranks of the source text of a translation have files.
+    """
+    if multi_speaker:
+        row = {}
+        for speaker, nbest_list in enumerate(results, 1):
+            row |= _nbest_row(nbest_list, nbest, f"_spk{speaker}")
+        return row
+    more = {}
+    if isinstance(results, tuple):
+        results, more = results
+    row = _nbest_row(results, nbest, "")
+    if isinstance(more, dict):  # the encoder's intermediate predictions
+        for layer, tokens in more.items():
+            row[f"1best_recog/encoder_interctc_layer{layer}.txt"] = " ".join(tokens)
+    else:
+        row |= _source_row(more, source_nbest)
+    return row
+
+
+def _source_row(results: Sequence[tuple], nbest: int) -> Row:
+    """Return the fields of the source text of a translation, where it is searched too.
+
+    Args:
+        results: (text, tokens, token ids, hypothesis, hidden states), best first.
+        nbest: How many ranks have files.
+    """
+    row = _nbest_row([result[:4] for result in results], nbest, "")
+    return {
+        name.replace("best_recog/", "asr_best_recog/asr_"): value
+        for name, value in row.items()
+    }
+
+
+def _nbest_row(results: NBest, nbest: int, suffix: str) -> Row:
+    """Return the fields of ranks 1 to `nbest`, empty ones where hypotheses run out."""
+    if not results:
+        raise ValueError("the search found no hypothesis; lower minlenratio")
+    ranks = [_fields(*result) for result in results[:nbest]]
+    blank = {name: empty_value(name) for name in ranks[0]}
+    ranks += [blank] * (nbest - len(ranks))
+    return {
+        f"{n}best_recog/{name}{suffix}": value
+        for n, fields in enumerate(ranks, 1)
+        for name, value in fields.items()
+    }
+
+
+def _fields(
+    text: str | None, tokens: list[str], token_ids: list[int], *more: Any
+) -> dict[str, str]:
+    """Return the values that ESPnet writes for a hypothesis, and ours if it is ours."""
+    *plain_text, hypothesis = more
+    fields = {
+        "token": " ".join(tokens),
+        "token_int": " ".join(map(str, token_ids)),
+        "score": str(hypothesis.score),
+    }
+    if text is not None:
+        fields["text"] = text
+    if plain_text and plain_text[0] is not None:
+        fields["text_nospecial"] = plain_text[0]
+    if isinstance(hypothesis, Hypothesis):
+        fields["original_score"] = str(hypothesis.original_score)
+        fields["steps"] = str(hypothesis.steps)
+    return fields
+
+
+def _recognise(model: Any, batch: Readable, collate: Collate) -> Iterator[Outcome]:
+    """Yield the key of each utterance with its row, or with the reason of its failure.
+
+    Where a batch fails its utterances are tried one by one.
+    """
+    if not batch:
+        return
+    keys = [key for key, _ in batch]
+    try:
+        with paired_markers():
+            results = _call(model, collate(batch)[1])
+            rows = [_row(model, result) for result in results]
+    except Exception as e:  # whatever it is, it is this batch's alone
+        why = reason(e)
+    else:
+        yield from zip(keys, rows, strict=True)
+        return
+    # Out of the handler, the frames that held the batch's memory are gone.
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    if len(batch) == 1:
+        logging.warning(f"Utterance {keys[0]}: {why}")
+        yield keys[0], why
+        return
+    logging.warning(f"Utterances {keys}: {why}; retrying them one at a time")
+    for utterance in batch:
+        yield from _recognise(model, [utterance], collate)
+
+
+def _row(model: Any, result: Any) -> Row:
+    """Return what the result of a model puts into each file."""
+    several = getattr(model, "enh_s2t_task", False) or getattr(
+        model, "multi_asr", False
+    )
+    return result_row(result, model.nbest, several, getattr(model, "asr_nbest", 1))
+
+
+def _call(model: Any, batch: dict[str, torch.Tensor]) -> list:
+    """Call the model as ESPnet's own tool does: for one utterance, or for a batch."""
+    if model.batch_size > 1:
+        return model.batch_decode(**batch)
+    return [model(**{k: v[0] for k, v in batch.items() if not k.endswith("_lengths")})]

@@ -1,0 +1,149 @@
+"""Drop-ins for the inference tools of ESPnet, with a choice of searches.
+
+They take every option of ESPnet's tool, ``--search`` and ``--search_conf``, write the same
+files, and give every utterance its line in each of them, whatever happens to it. Started
+again after an interruption they decode what is missing. Exit status: 0; 1 if utterances
+failed; 2 for a mistake in the options.
+"""
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from espnet_lenbias.decoding.result_folder import ResultFolder, read_keys
+from espnet_lenbias.errors import OptionError, OtherRunError
+from espnet_lenbias.espnet_compat import commandline, decodes_batches
+from espnet_lenbias.options.decoding import get_parser, parse, run_options
+from espnet_lenbias.options.espnet_tools import Tool
+
+# Types of data whose files have a line for each utterance, which its key begins.
+_KEYED = ("sound", "multi_columns_sound", "kaldi_ark", "npy", "text")
+
+# Decodes batches of utterances into the folder; returns why utterances have no result.
+Decode = Callable[
+    [argparse.Namespace, ResultFolder, Sequence[Sequence[str]]], dict[str, str]
+]
+
+
+def main(tool: Tool, cmd: Sequence[str] | None = None) -> int:
+    """Run the drop-in of a tool; return its exit status."""
+    parser = get_parser(tool.module)
+    return run(tool, parser, parse(parser, cmd))
+
+
+def run(
+    tool: Tool,
+    parser: argparse.ArgumentParser,
+    args: argparse.Namespace,
+    decode: Decode | None = None,
+) -> int:
+    """Decode what the options name; return the exit status.
+
+    Args:
+        tool: Which tool's place is taken.
+        parser: Reports mistakes.
+        args: The tool's options.
+        decode: How; in this process unless given.
+    """
+    try:
+        _check_implemented(tool, args)
+        keys = _keys(args)
+        folder = ResultFolder(Path(args.output_dir), keys, run_options(args))
+    except (OSError, OtherRunError, ValueError) as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
+
+    print(commandline(), file=sys.stderr)
+    logging.basicConfig(
+        level=args.log_level,
+        format="%(asctime)s (%(module)s:%(lineno)d) %(levelname)s: %(message)s",
+    )
+    done = sum(key in folder for key in keys)
+    if done:
+        logging.info(f"{done} of {len(keys)} utterances are decoded already")
+    pending = folder.pending(args.batch_size)
+    decode = decode or partial(decode_here, tool)
+    try:
+        failures = decode(args, folder, pending) if pending else {}
+    except OptionError as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
+    folder.finish(args.nbest, tool.files)
+    return _report(failures, len(keys))
+
+
+def _keys(args: argparse.Namespace) -> list[str]:
+    """Return the keys of the utterances to decode; verify those of the data."""
+    data, keys = args.data_path_and_name_and_type, {}
+    for path, _, kind in data:
+        if kind in _KEYED:
+            keys[path] = read_keys(Path(path))
+    source = args.key_file or data[0][0]
+    return keys[source] if source in keys else read_keys(Path(source))
+
+
+def _check_implemented(tool: Tool, args: argparse.Namespace) -> None:
+    """Refuse what the options of ESPnet's tool can say and it does not do."""
+    files = [key for key in vars(args) if key.endswith("_model_file")]
+    if args.model_tag is None and not any(getattr(args, key) for key in files):
+        raise ValueError(
+            f"no model is named: give --{files[0]} and its --"
+            f"{files[0].replace('_model_file', '_train_config')}, or --model_tag"
+        )
+    if args.word_lm_train_config is not None:
+        raise ValueError("word_lm_train_config: there is no decoding with a word LM")
+    if args.ngpu > 1:
+        raise ValueError(f"ngpu is {args.ngpu}, and a process decodes on one GPU")
+    if args.batch_size > 1 and not (tool.batches and decodes_batches()):
+        raise ValueError(
+            f"batch_size is {args.batch_size}, and {tool.name} of ESPnet "
+            f"{version('espnet')} decodes one utterance at a time: set batch_size to 1"
+        )
+
+
+def decode_here(
+    tool: Tool,
+    args: argparse.Namespace,
+    folder: ResultFolder,
+    batches: Sequence[Sequence[str]],
+    wrap: Callable[[Any], Any] = lambda model: model,
+) -> dict[str, str]:
+    """Decode batches into the folder, in this process; return why some have no result.
+
+    Args:
+        tool: Whose inference object decodes.
+        args: The tool's options.
+        folder: Gets the results.
+        batches: Keys of utterances.
+        wrap: Makes of the inference object what takes whole utterances.
+    """
+    # Here, not above: these load torch and ESPnet.
+    from tqdm import tqdm
+
+    from espnet_lenbias.decoding.dataset import read_batches
+    from espnet_lenbias.decoding.decode import decode, load
+
+    model, dataset, collate = load(args, tool)
+    loader = tqdm(
+        read_batches(dataset, batches, args.num_workers),
+        total=len(batches),
+        unit="batch",
+        disable=not sys.stderr.isatty(),
+    )
+    return folder.collect(decode(wrap(model), loader, collate))
+
+
+def _report(failures: dict[str, str], total: int) -> int:
+    """Say which utterances failed and why; return the exit status."""
+    if not failures:
+        return 0
+    logging.error(
+        f"{len(failures)} of {total} utterances failed; their lines are empty. "
+        "The same command tries them again."
+    )
+    for key, why in failures.items():
+        logging.error(f"failed: {key}: {why}")
+    return 1

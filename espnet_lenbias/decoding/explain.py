@@ -1,0 +1,120 @@
+"""``espnet-lenbias explain``: what a search does with one audio file, step by step.
+
+Prints what is kept at each position N and why the search stops, then the hypotheses it
+has found; draws the same as a plot. Search, weights and all else come from a decode
+config and from options, those of espnet_lenbias.bin.asr_inference:
+
+    --config conf/decode.yaml  --search simple  --search_conf length_norm=true
+    --beam_size 64  --ctc_weight 0.0  --lm_weight 0.6  --nbest 5  --ngpu 1
+
+What is not said is as ESPnet has it, but that the search is explicit_length and the five
+best hypotheses are shown.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.audio_files import (
+    audio_rate,
+    check_one_channel,
+    check_rate,
+    read_audio,
+)
+from espnet_lenbias.options.decoding import get_parser as inference_parser
+from espnet_lenbias.options.decoding import parse
+from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.packed_model import model_files
+from espnet_lenbias.options.registry import ESPNET
+
+_PROG = "espnet-lenbias explain"
+_DEFAULTS = {"search": "explicit_length", "nbest": 5}
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """Return the parser of what the command takes beyond the decoding options."""
+    parser = argparse.ArgumentParser(
+        prog=_PROG,
+        usage=f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [decoding options]",
+        description=__doc__.partition("\n\n")[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("audio", type=Path, metavar="AUDIO", help="a file that soundfile can read")
+    add(
+        "--model",
+        required=True,
+        help="packed model (.zip), or a tag of the model zoo",
+    )
+    add(
+        "--output_dir",
+        type=Path,
+        default=Path("explained"),
+        help="gets the plot (default: explained)",
+    )
+    return parser
+
+
+def main(cmd: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    parser = get_parser()
+    own, rest = parser.parse_known_args(cmd)
+    try:
+        check_one_channel(own.audio)
+        args = decoding_options(own, rest)
+        files = model_files(own.model)
+        vars(args).update(files, model_tag=None)  # found already
+        config = yaml.safe_load(Path(files["asr_train_config"]).read_text("utf-8"))
+        check_rate(own.audio, audio_rate(own.audio), config.get("frontend_conf"))
+        own.output_dir.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
+
+    # Here, not above: these load torch and ESPnet.
+    from espnet_lenbias.decoding.dataset import reason
+    from espnet_lenbias.decoding.decode import load_model
+    from espnet_lenbias.espnet_compat import TooShortUttError
+    from espnet_lenbias.report.course import explain
+
+    title = f"{own.audio.stem}, {args.search}, beam {args.beam_size}"
+    try:
+        model = load_model(args)
+        explanation = explain(model, read_audio(own.audio), title)
+    except OptionError as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
+    except (TooShortUttError, MemoryError, RuntimeError, TypeError, ValueError) as e:
+        # e.g. audio too short for the encoder, a model that is a transducer
+        parser.exit(1, f"{parser.prog}: error: {own.audio}: {reason(e)}\n")
+    print(f"{title}\n\n{explanation.text}")
+    if explanation.figure is not None:
+        name = f"{own.audio.stem}_{args.search}_beam{args.beam_size}.png"
+        explanation.figure.savefig(own.output_dir / name)
+        print(f"plot: {own.output_dir / name}")
+    return 0
+
+
+def decoding_options(
+    own: argparse.Namespace, rest: Sequence[str]
+) -> argparse.Namespace:
+    """Return the options of decoding; exit with status 2 on a mistake.
+
+    Args:
+        own: The command's own options.
+        rest: The others on the command line.
+    """
+    parser = inference_parser(ASR.module)
+    parser.prog = _PROG
+    parser.set_defaults(**_DEFAULTS)
+    required = ["--data_path_and_name_and_type", f"{own.audio},speech,sound"]
+    required += ["--output_dir", str(own.output_dir), "--model_tag", own.model]
+    args = parse(parser, [*required, *rest])
+    if args.search == ESPNET:
+        raise ValueError(
+            f"search: {ESPNET} does not tell how it goes: choose another one, e.g. "
+            "--search simple"
+        )
+    return args

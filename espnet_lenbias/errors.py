@@ -1,0 +1,21 @@
+"""The errors that this package raises and its users may want to catch."""
+
+
+class OptionError(ValueError):
+    """An option that this model, or this machine, cannot follow."""
+
+
+class AudioError(ValueError):
+    """Audio that cannot be decoded: empty, too short for the encoder, NaN, infinity."""
+
+
+class ScorerError(RuntimeError):
+    """A scorer returned what nothing can be ranked by: NaN, or plus infinity."""
+
+
+class ClusterError(ValueError):
+    """No workers can be had in the way that was asked for."""
+
+
+class OtherRunError(ValueError):
+    """The output folder holds the results of a run with other options."""

@@ -1,0 +1,1 @@
+"""ESPnet's inference objects with a choice of searches."""

@@ -1,0 +1,121 @@
+"""ESPnet's speech recognition with another search."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from espnet2.bin import asr_inference as espnet_asr
+
+from espnet_lenbias.errors import AudioError
+from espnet_lenbias.espnet_compat import OneByOne
+from espnet_lenbias.inference.audio_checks import (
+    Audio,
+    check_audio,
+    check_samples,
+    is_finite,
+    short_audio_named,
+)
+from espnet_lenbias.inference.searchable import ChosenSpeechSearch
+from espnet_lenbias.options.registry import ESPNET
+
+logger = logging.getLogger(__name__)
+
+
+class Speech2Text(ChosenSpeechSearch, espnet_asr.Speech2Text, OneByOne):
+    """ESPnet's speech recogniser, with a search chosen by name.
+
+    Takes all that ``espnet2.bin.asr_inference.Speech2Text`` takes, and `search` and
+    `search_conf` as :class:`~espnet_lenbias.inference.searchable.ChosenSearch` tells.
+
+    Examples:
+        >>> speech2text = Speech2Text(
+        ...     "config.yaml", "model.pth", beam_size=64, search="explicit_length"
+        ... )
+        >>> text, tokens, token_ids, hypothesis = speech2text(audio)[0]
+        >>> hypothesis.score  # log-prob of the text and its length
+
+    """
+
+    def __call__(self, speech: Audio | Sequence[Audio]) -> Any:
+        """Decode one utterance, or a list of them as one batch.
+
+        Args:
+            speech: (samples,) or a list of such; see :meth:`batch_decode`.
+
+        Returns:
+            The n-best list, (text, tokens, token ids, hypothesis) each, best first; of a
+            list such a list for each utterance.
+
+        Raises:
+            AudioError: The utterance is empty, too short, or holds NaN or infinity.
+        """
+        if isinstance(speech, (list, tuple)):
+            return self.batch_decode(speech)
+        return super().__call__(speech)
+
+    def batch_decode(
+        self, speech: Audio | Sequence[Audio], speech_lengths: Any = None
+    ) -> list[Any]:
+        """Decode a list of utterances as one batch, or a padded array as ESPnet does.
+
+        An utterance of a list that would be an :class:`AudioError` alone gets the empty
+        text, with a warning in the log, and the others are decoded as if without it.
+
+        Args:
+            speech: A list of (samples,), or (B, samples) with `speech_lengths`.
+            speech_lengths: (B,) samples of each.
+
+        Returns:
+            The n-best list of each utterance.
+
+        Raises:
+            AudioError: An utterance of a padded array cannot be decoded.
+        """
+        if self.search == ESPNET:
+            return super().batch_decode(speech, speech_lengths)
+        if isinstance(speech, (list, tuple)):
+            return self._decode_list(speech)
+        if speech_lengths is None:
+            raise ValueError("speech_lengths is required for a padded array")
+        for i, (wave, n_samples) in enumerate(zip(speech, speech_lengths)):
+            check_audio(wave[:n_samples], f"utterance {i} of the batch")
+        with short_audio_named(int(min(speech_lengths))):
+            return super().batch_decode(speech, speech_lengths)
+
+    def _decode_list(self, speech: Sequence[Audio]) -> list[Any]:
+        """Decode a list; see :meth:`batch_decode`."""
+        if not speech:
+            return []
+        waves = [_finite_or_empty(wave, i) for i, wave in enumerate(speech)]
+        try:
+            with short_audio_named(min(map(len, waves))):
+                return super().batch_decode(waves)
+        except AudioError:  # there are encoders that take no batch with such audio
+            pass
+        return [self._decode_or_nothing(wave, i) for i, wave in enumerate(waves)]
+
+    def _decode_or_nothing(self, wave: Audio, place: int) -> Any:
+        """Decode an utterance of a list; the empty text if there is nothing to decode."""
+        try:
+            return self(wave)
+        except AudioError as e:
+            logger.warning(f"utterance {place} of the list: {e}; its text is empty")
+            return self._decode_single_sample(torch.zeros(0, 1))
+
+
+def _finite_or_empty(wave: Audio, place: int) -> Audio:
+    """Return the audio of an utterance of a list; no samples if it has broken ones.
+
+    Raises:
+        AudioError: It is of another shape.
+        TypeError: It is no audio.
+    """
+    check_samples(wave, f"utterance {place} of the list")
+    if is_finite(wave):
+        return wave
+    logger.warning(
+        f"utterance {place} of the list: the audio holds NaN or infinity; its text is "
+        "empty"
+    )
+    return wave[:0]

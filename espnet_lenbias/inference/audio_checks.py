@@ -1,0 +1,66 @@
+"""Audio that is handed to an inference object: is it some, and enough?"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from espnet_lenbias.errors import AudioError, ScorerError
+from espnet_lenbias.espnet_compat import TooShortUttError
+
+Audio = torch.Tensor | np.ndarray  # (samples,)
+
+# Up to so many samples, the window of a long STFT, it is the length that encoders fail
+# at, with whatever message.
+_SHORT = 2048
+
+
+def is_finite(wave: Audio) -> bool:
+    """Tell whether all samples are numbers."""
+    return bool(torch.as_tensor(wave).isfinite().all())
+
+
+def check_audio(wave: Audio, name: str = "the audio") -> None:
+    """Verify that there is something to decode.
+
+    Raises:
+        AudioError: Says what is wrong with the audio of this name.
+        TypeError: It is no audio.
+    """
+    check_samples(wave, name)
+    if not len(wave):
+        raise AudioError(f"{name} is empty")
+    if not is_finite(wave):
+        raise AudioError(f"{name} holds NaN or infinity")
+
+
+def check_samples(wave: Any, name: str) -> None:
+    """Verify that this is an array of samples, not a file name or the like.
+
+    Raises:
+        AudioError: It is of shape (1, samples).
+        TypeError: It is something else.
+    """
+    if not isinstance(wave, Audio) or not wave.ndim:
+        raise TypeError(
+            f"{name} is a {type(wave).__name__}: give its samples, an array or a tensor "
+            "(samples,), such as soundfile.read(path)[0]"
+        )
+    if wave.ndim == 2 and len(wave) == 1:
+        raise AudioError(f"{name} is of shape {tuple(wave.shape)}: give (samples,)")
+
+
+@contextmanager
+def short_audio_named(n_samples: int) -> Iterator[None]:
+    """Turn what encoders say of audio that is too short for them into an AudioError."""
+    too_short = f"the audio is too short for the encoder: {n_samples} samples"
+    try:
+        yield
+    except TooShortUttError as e:
+        raise AudioError(f"{too_short} ({e})") from e
+    except RuntimeError as e:
+        if n_samples > _SHORT or isinstance(e, ScorerError):
+            raise
+        raise AudioError(too_short) from e

@@ -1,0 +1,20 @@
+"""ESPnet's spoken language understanding with another search."""
+
+from espnet2.bin import slu_inference as espnet_slu
+
+from espnet_lenbias.inference.searchable import ChosenSpeechSearch
+
+
+class Speech2Understand(ChosenSpeechSearch, espnet_slu.Speech2Understand):
+    """ESPnet's spoken language understanding, with a search chosen by name.
+
+    Takes all that ``espnet2.bin.slu_inference.Speech2Understand`` takes, and `search` and
+    `search_conf` as :class:`~espnet_lenbias.inference.searchable.ChosenSearch` tells.
+
+    Examples:
+        >>> speech2understand = Speech2Understand(
+        ...     "config.yaml", "model.pth", beam_size=64, search="explicit_length"
+        ... )
+        >>> text, tokens, token_ids, hypothesis = speech2understand(audio)[0]
+
+    """

@@ -1,0 +1,160 @@
+"""Another search in the place of that of an inference object that ESPnet has built."""
+
+import inspect
+from typing import Any
+
+import torch
+
+from espnet_lenbias.errors import OptionError
+from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch, CTCPrefixScorer
+from espnet_lenbias.options.registry import (
+    ESPNET,
+    build_search,
+    check_espnet_options,
+    check_search_conf,
+    search_options,
+)
+from espnet_lenbias.search.online import build_online_search, is_online
+
+
+def use_search(
+    model: Any, name: str, *, beam_size: int | None = None, **conf: Any
+) -> Any:
+    """Give an inference object of ESPnet another search, in place.
+
+    Scorers, weights, primers and all that ESPnet has set up stay as they are. Lists of
+    utterances are decoded as real batches where the object and the search take batches.
+    A translator with an extra decoder of the source text (`md_encoder` in its training)
+    has two searches, and both become this one, each with its own beam size and weights.
+
+    Args:
+        model: Of ``espnet2.bin.asr_inference``, ``asr_inference_streaming``,
+            ``st_inference``, ``mt_inference``, ``s2t_inference`` or ``slu_inference``.
+        name: One of :func:`espnet_lenbias.available_searches`.
+        beam_size: Another beam size; None: the model's.
+        **conf: The search's own options (``search_conf`` in a decode config); ``nbest``
+            is the model's unless given, and made the model's if it is larger.
+
+    Returns:
+        The model.
+
+    Raises:
+        ValueError: No such search or option, or one that the model's do not go with.
+        OptionError: The model does not decode with label-synchronous beam search, or
+            has no CTC and is to use it. It is a ValueError.
+        TypeError: It is no inference object.
+    """
+    check_search_conf(name, conf)
+    old = _label_synchronous_search(model, name)
+    check_espnet_options(name, {"normalize_length": old.normalize_length})
+    check_ctc(model)
+    takes_nbest = "nbest" in search_options(name)
+    if _has_source_search(model):
+        own = {**conf, "nbest": model.asr_nbest} if takes_nbest else conf
+        model.asr_beam_search = _built(model, name, model.asr_beam_search, None, own)
+    if takes_nbest:
+        conf = {"nbest": model.nbest, **conf}
+        model.nbest = max(model.nbest, conf["nbest"] or 1)
+    model.beam_search = _built(model, name, old, beam_size, conf)
+    model.search = name
+    _allow_batches(model)
+    return model
+
+
+def check_ctc(model: Any) -> None:
+    """Verify that there is a CTC if it is asked for: a model may be trained without.
+
+    Raises:
+        OptionError: Says which weight to set.
+    """
+    _check_ctc(model.beam_search, "ctc_weight")
+    if _has_source_search(model):
+        _check_ctc(model.asr_beam_search, "asr_ctc_weight")
+
+
+def _check_ctc(search: Any, key: str) -> None:
+    scorer = getattr(search, "scorers", {}).get("ctc")
+    if isinstance(scorer, CTCPrefixScorer) and scorer.ctc is None:
+        raise OptionError(no_ctc(key, search.weights["ctc"]))
+
+
+def no_ctc(key: str, weight: float) -> str:
+    """Return what to say of a model without CTC, given the weight of its CTC."""
+    return f"{key} is {weight}, and the model has no CTC: set {key}: 0.0"
+
+
+def _has_source_search(model: Any) -> bool:
+    """Tell whether the source text is searched first, and its best hypothesis translated.
+
+    ESPnet gives every translator the search for it.
+    """
+    return getattr(getattr(model, "st_model", None), "use_multidecoder", False)
+
+
+def _built(
+    model: Any, name: str, old: Any, beam_size: int | None, conf: dict[str, Any]
+) -> torch.nn.Module:
+    build = build_online_search if is_online(old) else build_search
+    search = build(name, old, beam_size, **conf)
+    return search.to(device=model.device, dtype=getattr(torch, model.dtype)).eval()
+
+
+def _label_synchronous_search(model: Any, name: str) -> BeamSearch:
+    """Return the model's search if another one can take its place."""
+    search = getattr(model, "beam_search", None)
+    swapped = getattr(model, "search", ESPNET) != ESPNET
+    if type(search) in (BeamSearch, BatchBeamSearch) or swapped or is_online(search):
+        return search
+    raise OptionError(
+        f"search: {name} takes the place of ESPnet's label-synchronous beam search, and "
+        f"this {type(model).__name__} has another one: {_other_search(model)}; search: "
+        "espnet keeps it"
+    )
+
+
+def _other_search(model: Any) -> str:
+    """Say how a model decodes that does not search label by label.
+
+    Raises:
+        TypeError: It is no inference object.
+    """
+    search = getattr(model, "beam_search", None)
+    kind = type(search).__name__
+    transducer = getattr(model, "beam_search_transducer", None) is not None
+    if transducer or kind.startswith("BeamSearchTransducer"):
+        return "it is a transducer"
+    if getattr(model, "hugging_face_model", None) is not None:
+        return "it decodes with Hugging Face generation (hugging_face_decoder)"
+    if type(getattr(model, "s2t", None)).__name__ == "MaskCTCInference":
+        return "it refines the output of CTC (mask-CTC)"
+    if not hasattr(model, "beam_search"):
+        raise TypeError(
+            "use_search takes an inference object such as "
+            f"espnet2.bin.asr_inference.Speech2Text, not {type(model).__name__}"
+        )
+    if search is None:
+        return "it has no beam search"
+    return (
+        f"its search is {kind}; build the model without streaming, time_sync and "
+        "partial_ar"
+    )
+
+
+def _allow_batches(model: Any) -> None:
+    """Let ESPnet hand this search whole batches.
+
+    ESPnet asks ``_can_batch_decode``, which knows only the type of its own search.
+    """
+    vars(model).pop("_can_batch_decode", None)
+    one_speaker = not (
+        getattr(model, "enh_s2t_task", False) or getattr(model, "multi_asr", False)
+    )
+    takes_batches = (
+        "x_lengths" in inspect.signature(model.beam_search.forward).parameters
+    )
+    if hasattr(model, "_can_batch_decode") and one_speaker and takes_batches:
+        model._can_batch_decode = _yes
+
+
+def _yes() -> bool:
+    return True

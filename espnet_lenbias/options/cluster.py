@@ -1,0 +1,146 @@
+"""Which workers are asked for: the options of a cluster, verified before it is started.
+
+They run on this machine, as jobs of a job queue, or belong to a scheduler that is
+running already. Dask is an extra of this package, imported where workers are wanted.
+"""
+
+import importlib
+import inspect
+import shutil
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import yaml
+
+from espnet_lenbias.errors import ClusterError
+from espnet_lenbias.options.registry import nearest
+
+LOCAL = "local"
+
+# Job queue -> the class of dask_jobqueue that submits to it.
+JOB_QUEUES = {
+    "lsf": "LSFCluster",
+    "oar": "OARCluster",
+    "pbs": "PBSCluster",
+    "sge": "SGECluster",
+    "slurm": "SLURMCluster",
+}
+
+# Keyword arguments that are not the user's to give.
+_OURS = {"asynchronous", "job_cls", "loop", "n_workers", "scheduler", "self"}
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Workers that were asked for."""
+
+    # One of LOCAL, JOB_QUEUES, or the address of a scheduler.
+    where: str
+    # How many; None: those that the scheduler has.
+    number: int | None = None
+    # Keyword arguments of Dask's cluster class.
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+def choose_workers(
+    nj: int | None, cluster: str | None, cluster_config: str | None
+) -> Workers | None:
+    """Verify the options that ask for workers.
+
+    Args:
+        nj: How many.
+        cluster: A kind of cluster, or the address of a scheduler.
+        cluster_config: A yaml file with keyword arguments of Dask's cluster class.
+
+    Returns:
+        None where this process is to decode.
+
+    Raises:
+        ClusterError: Names the option that is wrong.
+    """
+    if nj is not None and nj < 1:
+        raise ClusterError(f"nj: {nj} workers cannot decode; give 1 or more")
+    if cluster is None and nj in (None, 1):
+        if cluster_config is not None:
+            raise ClusterError("cluster_config: name the cluster with --cluster")
+        return None
+    where = cluster or LOCAL
+    if where == LOCAL or where in JOB_QUEUES:
+        config = _read_config(cluster_config, where) if cluster_config else {}
+        _check_submit_command(where)
+        return Workers(where, nj or 1, config)
+    if ":" not in where:
+        names = [LOCAL, *JOB_QUEUES]
+        raise ClusterError(
+            f"cluster: there is no {where!r}{nearest(where, names)} (one of: "
+            f"{', '.join(names)}, or the address HOST:PORT of a running Dask scheduler)"
+        )
+    if nj is not None or cluster_config is not None:
+        raise ClusterError(
+            f"cluster: {where} has its workers already; leave out nj and cluster_config"
+        )
+    import_extra("distributed")
+    return Workers(where)
+
+
+def cluster_class(where: str) -> type:
+    """Return Dask's class of clusters of this machine, or of a job queue."""
+    if where == LOCAL:
+        return import_extra("distributed").LocalCluster
+    handler = signal.getsignal(signal.SIGINT)
+    module = import_extra("dask_jobqueue")
+    signal.signal(signal.SIGINT, handler)  # with its own, Ctrl-C is a success
+    return getattr(module, JOB_QUEUES[where])
+
+
+def import_extra(module: str) -> ModuleType:
+    """Import a module that comes with the extra."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as e:
+        raise ClusterError(
+            f"decoding with several workers needs {module} ({e}): "
+            'pip install "espnet_lenbias[cluster]"'
+        ) from e
+
+
+def _check_submit_command(where: str) -> None:
+    """Verify that jobs can be submitted from this machine."""
+    job = getattr(cluster_class(where), "job_cls", None)
+    if job is not None and shutil.which(job.submit_command.split()[0]) is None:
+        raise ClusterError(
+            f"cluster: {where}: there is no command {job.submit_command} on this machine"
+        )
+
+
+def _read_config(path: str, where: str) -> Mapping[str, Any]:
+    """Read the keyword arguments of a cluster class, and verify their names."""
+    try:
+        config = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as e:
+        raise ClusterError(f"{path}: not a yaml file: {e}") from e
+    if not isinstance(config, dict):
+        raise ClusterError(f"{path}: a cluster config holds `option: value` lines")
+    valid = _keywords(cluster_class(where))
+    for key in config:
+        if key == "n_workers":
+            raise ClusterError(f"{path}: n_workers: give the number with --nj")
+        if key not in valid:
+            raise ClusterError(f"{path}: unknown option {key}{nearest(key, valid)}")
+    return config
+
+
+def _keywords(of: type) -> set[str]:
+    """Return the keyword arguments of a cluster class and of the workers it starts."""
+    job = getattr(of, "job_cls", None)
+    takers = [of, *(job.__mro__ if job else [import_extra("distributed").Nanny])]
+    return {
+        name
+        for taker in takers
+        for name, parameter in inspect.signature(taker.__init__).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    } - _OURS

@@ -1,0 +1,209 @@
+"""The options of a decoding run: ESPnet's own and the search, verified at the door.
+
+No torch in here: a mistake in a decode config must show in a second, not after the
+imports that decoding needs.
+"""
+
+import argparse
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from espnet_lenbias.espnet_compat import inference_parser
+from espnet_lenbias.options.packed_model import check_archive, is_archive
+from espnet_lenbias.options.registry import (
+    ESPNET,
+    available_searches,
+    check_espnet_options,
+    check_nbest,
+    check_search_conf,
+    nearest,
+    where_it_belongs,
+)
+
+_DATA = "data_path_and_name_and_type"
+
+# A file up to so many bytes, a list of audio or a config, is told from another one by what
+# it holds; a larger one, a model, by its size and time of change.
+_READ = 2**24
+
+# Options that change where or how fast a run goes, not what it finds.
+_NOT_RESULTS = {
+    "batch_size",
+    "config",
+    "key_file",
+    "log_level",
+    "ngpu",
+    "num_workers",
+    "output_dir",
+}
+
+
+def get_parser(module: str) -> argparse.ArgumentParser:
+    """Return the parser of an ESPnet inference tool with the search options added."""
+    # ESPnet's own action and import path; light, unlike the tool itself.
+    from espnet2.utils.nested_dict_action import NestedDictAction
+
+    parser = inference_parser(module)
+    group = parser.add_argument_group("The search")
+    group.add_argument(
+        "--search",
+        default=ESPNET,
+        help=f"One of: {', '.join(available_searches())}; {ESPNET} is ESPnet's own",
+    )
+    group.add_argument(
+        "--search_conf",
+        action=NestedDictAction,
+        default={},
+        help="Options of the search, e.g. --search_conf score_threshold=8.0; "
+        "`espnet-lenbias searches` lists them",
+    )
+    return parser
+
+
+def parse(
+    parser: argparse.ArgumentParser, cmd: Sequence[str] | None
+) -> argparse.Namespace:
+    """Parse the command line and its decode config; exit with status 2 on a mistake."""
+    config = _read_config(parser, cmd)
+    args, unknown = parser.parse_known_args(cmd)
+    if unknown:
+        options = [flag for a in parser._actions for flag in a.option_strings]
+        flag = unknown[0].partition("=")[0]
+        hint = where_it_belongs(flag.lstrip("-"), []) or nearest(flag, options)
+        _fail(parser, f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    args.search_conf = args.search_conf or {}
+    options = vars(args)
+
+    try:
+        check_search_conf(args.search, {})
+        check_search_conf(args.search, args.search_conf)
+        check_nbest(args.search_conf, options)
+        check_espnet_options(args.search, options)
+        _check_files(options)
+    except (ValueError, OSError) as e:
+        _fail(parser, f"{_origin(str(e), config, args)}{e}")
+    return args
+
+
+def run_options(args: argparse.Namespace) -> dict[str, str]:
+    """Return what decides the results of a run, for a later run to compare with.
+
+    Files are described by more than their names, so that a model that was trained
+    further under the same name is not taken for the old one.
+    """
+    options = {
+        key: _described(value)
+        for key, value in vars(args).items()
+        if key not in _NOT_RESULTS
+    }
+    for package in ("espnet", "espnet_lenbias"):
+        options[f"{package} version"] = version(package)
+    return options
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(_described(item) for item in value)
+    if isinstance(value, str) and Path(value).is_file():
+        return f"{value} ({_state(Path(value))})"
+    return str(value)
+
+
+def _state(path: Path) -> str:
+    """Return what tells a file from others, and from itself once it has changed."""
+    stat = path.stat()
+    if stat.st_size > _READ:
+        return f"{stat.st_size} bytes, changed at {stat.st_mtime}"
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return f"{stat.st_size} bytes, sha256 {digest[:16]}"
+
+
+def _read_config(
+    parser: argparse.ArgumentParser, cmd: Sequence[str] | None
+) -> Mapping[str, Any]:
+    """Read the file of ``--config``, if any, and verify its keys."""
+    finder = argparse.ArgumentParser(add_help=False)
+    finder.add_argument("--config")
+    path = finder.parse_known_args(cmd)[0].config
+    if path is None or not Path(path).is_file():
+        return {}  # ESPnet's parser reports a missing file
+    try:
+        config = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as e:
+        _fail(parser, f"{path}: not a yaml file: {e}")
+    if not isinstance(config, dict):
+        _fail(parser, f"{path}: a decode config holds `option: value` lines")
+    valid = [action.dest for action in parser._actions]
+    for key in config:
+        if key not in valid:
+            _fail(parser, f"{path}: unknown option {key}{where_it_belongs(key, valid)}")
+    return config
+
+
+def _check_files(options: Mapping[str, Any]) -> None:
+    """Verify that the files which the options name are there."""
+    files = {
+        key: value
+        for key, value in options.items()
+        if key.endswith(("_file", "_config")) and value is not None
+    }
+    files |= {f"data of {name}": path for path, name, _ in options[_DATA]}
+    for key, path in files.items():
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"{key}: there is no file {path}")
+        if key.endswith("_train_config"):
+            _check_train_config(key, Path(path))
+        if key.endswith("_model_file"):
+            config = key.replace("_model_file", "_train_config")
+            if options[config] is None:
+                _check_config_beside(key, Path(path), config)
+    if options["model_tag"] is not None and is_archive(options["model_tag"]):
+        check_archive(Path(options["model_tag"]))
+
+
+def _check_train_config(key: str, path: Path) -> None:
+    """Verify that a file is what a training of such a model leaves behind; quickly."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    sections = set(re.findall(r"^(\w+):", text, re.MULTILINE))
+    wanted, found = key.endswith("lm_train_config"), "lm" in sections
+    if "token_list" not in sections:
+        why = "not what a model was trained by, for it has no token_list"
+    elif wanted != found:
+        why = f"what a model was trained by that is {'an' if found else 'no'} LM"
+    else:
+        return
+    raise ValueError(
+        f"{key}: {path} is {why}: give the config.yaml that lies beside the model"
+    )
+
+
+def _check_config_beside(key: str, model: Path, config: str) -> None:
+    """Verify that ESPnet finds the config of a model that is named without."""
+    beside = model.parent / "config.yaml"
+    if not beside.is_file():
+        raise FileNotFoundError(
+            f"{key}: there is no config.yaml beside {model}: name what it was trained by "
+            f"with {config}"
+        )
+    _check_train_config(config, beside)
+
+
+def _origin(message: str, config: Mapping[str, Any], args: argparse.Namespace) -> str:
+    """Return the decode config as what a message begins with, if it is about it.
+
+    It is if the message names an option whose value is from there.
+    """
+    named = config.keys() & set(re.findall(r"\w+", message))
+    from_there = any(config[key] == getattr(args, key) for key in named)
+    return f"{args.config}: " if from_there else ""
+
+
+def _fail(parser: argparse.ArgumentParser, message: str) -> None:
+    """Exit without the usage text, which for ESPnet's tools fills two screens."""
+    parser.exit(2, f"{parser.prog}: error: {message}\n")

@@ -1,0 +1,90 @@
+"""ESPnet's inference tools that search label by label, and in what they differ.
+
+No torch in here: command lines ask for it before they load anything.
+"""
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+from espnet_lenbias import espnet_compat
+
+
+@dataclass(frozen=True)
+class Tool:
+    """An inference tool, ``espnet2.bin.<name>``."""
+
+    name: str
+    # Where our subclass of its inference class is: its module in `inference`, and the class.
+    home: str
+    class_name: str
+    # ESPnet's class of the task.
+    task_name: str
+    # What the inference object calls the options of the training.
+    train_args: str
+    # Whether it decodes several utterances as one batch.
+    batches: bool = False
+    # Options that hold a symbol in angle brackets, to be given without them in a shell.
+    symbols: tuple[str, ...] = ()
+    # The files that it writes for each rank.
+    files: tuple[str, ...] = ("token", "token_int", "score", "text")
+
+    @property
+    def module(self) -> str:
+        """ESPnet's tool."""
+        return f"espnet2.bin.{self.name}"
+
+    @property
+    def drop_in(self) -> str:
+        """The tool here that takes its place."""
+        return f"espnet_lenbias.bin.{self.name}"
+
+    def inference_class(self) -> Any:
+        """Return our subclass of the tool's inference class; loads torch and ESPnet."""
+        module = importlib.import_module(f"espnet_lenbias.inference.{self.home}")
+        return getattr(module, self.class_name)
+
+    def task(self) -> Any:
+        """Return ESPnet's class of the task; loads torch and ESPnet."""
+        return getattr(espnet_compat, self.task_name)
+
+
+ASR = Tool(
+    "asr_inference",
+    "asr",
+    "Speech2Text",
+    "ASRTask",
+    "asr_train_args",
+    batches=True,
+)
+ASR_STREAMING = Tool(
+    "asr_inference_streaming",
+    "asr_streaming",
+    "Speech2TextStreaming",
+    "ASRTask",
+    "asr_train_args",
+)
+ST = Tool("st_inference", "st", "Speech2Text", "STTask", "st_train_args")
+MT = Tool("mt_inference", "mt", "Text2Text", "MTTask", "mt_train_args")
+S2T = Tool(
+    "s2t_inference",
+    "s2t",
+    "Speech2Text",
+    "S2TTask",
+    "s2t_train_args",
+    batches=True,
+    symbols=("lang_sym", "task_sym"),
+    files=("token", "token_int", "score", "text", "text_nospecial"),
+)
+SLU = Tool("slu_inference", "slu", "Speech2Understand", "SLUTask", "asr_train_args")
+
+TOOLS = (ASR, ASR_STREAMING, ST, MT, S2T, SLU)
+
+# ESPnet's other inference tools, and how they decode.
+OTHER_TOOLS = {
+    "espnet2.bin.asr_inference_k2": "with the graphs of k2",
+    "espnet2.bin.asr_inference_maskctc": "by refining the output of CTC (mask-CTC)",
+    "espnet2.bin.asr_transducer_inference": "with the search of a transducer",
+    "espnet2.bin.s2t_inference_ctc": "with CTC alone",
+    "espnet2.bin.st_inference_streaming": "block by block, with its streaming search",
+}

@@ -1,0 +1,234 @@
+"""The searches that can be chosen by name, in this package and in others.
+
+A package adds one with an entry point in the group ``espnet.beam_search``: a class (or
+a factory) that takes the arguments of ESPnet's ``BeamSearch``; its keyword-only
+parameters are what ``search_conf`` may hold. No torch in here.
+"""
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from espnet_lenbias.options.search_conf import (
+    ExplicitLengthOptions,
+    SimpleOptions,
+    verify_counts,
+    verify_weights_and_lengths,
+)
+
+GROUP = "espnet.beam_search"
+
+# The search that ESPnet itself builds: an inference object keeps it untouched.
+ESPNET = "espnet"
+
+# This package's searches, whose options are known without loading them.
+OPTIONS = {"explicit_length": ExplicitLengthOptions, "simple": SimpleOptions}
+
+# ESPnet options that choose another kind of search -> what that search is.
+_OTHER_DECODING = {
+    "streaming": "blockwise streaming search",
+    "time_sync": "time-synchronous search",
+    "partial_ar": "partially autoregressive decoding",
+    "hugging_face_decoder": "Hugging Face generation",
+    "ctc_greedy": "the best path of CTC",
+    "run_chunk": "classification chunk by chunk",
+}
+
+
+def available_searches() -> list[str]:
+    """Return the names that ``search`` can have, sorted; imports none of them."""
+    return sorted(_entry_points())
+
+
+def load_search(name: str) -> Callable[..., Any]:
+    """Return the search class (or factory) of that name.
+
+    Raises:
+        ValueError: no installed package has a search of that name.
+    """
+    return _entry_point(name).load()
+
+
+def build_search(
+    name: str, like: Any, beam_size: int | None = None, **conf: Any
+) -> Callable[..., Any]:
+    """Return a search with the scorers and settings of another one.
+
+    Args:
+        name: Of the search to build.
+        like: A search, of ESPnet's or of this package.
+        beam_size: K; None: as that search has it.
+        **conf: The search's own options.
+    """
+    return load_search(name)(**settings_of(like, beam_size), **conf)
+
+
+def settings_of(like: Any, beam_size: int | None = None) -> dict[str, Any]:
+    """Return what a search with the scorers and settings of another one is made of.
+
+    Args:
+        like: A search, of ESPnet's or of this package.
+        beam_size: K; None: as that search has it.
+
+    Returns:
+        Arguments of ESPnet's ``BeamSearch``.
+    """
+    return {
+        "scorers": like.scorers,
+        "weights": like.weights,
+        "beam_size": like.beam_size if beam_size is None else beam_size,
+        "vocab_size": like.n_vocab,
+        "sos": like.sos,
+        "eos": like.eos,
+        "token_list": like.token_list,
+        "pre_beam_ratio": _pre_beam_ratio(like),
+        "pre_beam_score_key": like.pre_beam_score_key,
+        "return_hs": like.return_hs,
+        "hyp_primer": like.hyp_primer,
+        "normalize_length": like.normalize_length,
+    }
+
+
+def search_options(name: str) -> dict[str, Any]:
+    """Return what ``search_conf`` may hold for this search: option -> default."""
+    if name in OPTIONS:
+        return {field.name: field.default for field in fields(OPTIONS[name])}
+    parameters = inspect.signature(load_search(name)).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def check_search_conf(name: str, conf: Mapping[str, Any]) -> None:
+    """Verify the name of a search, the keys of its ``search_conf`` and their values.
+
+    Raises:
+        ValueError: names what is wrong and the nearest valid name.
+    """
+    _entry_point(name)
+    if not isinstance(conf, Mapping):
+        raise ValueError(f"search_conf must be a mapping of options, not {conf!r}")
+    options = search_options(name)
+    for key in conf:
+        if key not in options:
+            raise ValueError(f"search_conf: {_unknown_option(name, key, options)}")
+    if name in OPTIONS:
+        try:
+            # A decoder always knows its n-best size: it is an option of ESPnet's.
+            OPTIONS[name](**{"nbest": 1, **conf})
+        except ValueError as e:
+            raise ValueError(f"search_conf of {name}: {e}") from e
+
+
+def check_espnet_options(name: str, options: Mapping[str, Any]) -> None:
+    """Verify that ESPnet's own inference options go together with this search.
+
+    Raises:
+        ValueError: names the option and says what to do instead.
+    """
+    verify_counts(options)
+    if name == ESPNET:
+        return
+    verify_weights_and_lengths(options)
+    for option, what in _OTHER_DECODING.items():
+        if options.get(option):
+            raise ValueError(
+                f"{option}: {what} is not label-synchronous beam search, so it does "
+                f"not go with search: {name}. Leave {option} out, or say search: espnet"
+            )
+    if name in OPTIONS and options.get("normalize_length"):
+        remedy = {
+            "explicit_length": "it has no length bias to correct; leave it out",
+            "simple": "say length_norm: true in search_conf, which also prunes by it",
+        }[name]
+        raise ValueError(f"normalize_length does not go with search: {name}: {remedy}")
+
+
+def check_nbest(conf: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """Verify that as many hypotheses are returned as ``search_conf`` asks for.
+
+    Raises:
+        ValueError: ESPnet's `nbest` would crop them.
+    """
+    asked, returned = conf.get("nbest") or 1, options.get("nbest", 1)
+    if asked > returned:
+        raise ValueError(
+            f"search_conf asks for nbest {asked}, of which nbest {returned} outside of "
+            f"search_conf would leave {returned}: set nbest to {asked} there"
+        )
+
+
+def check_keywords(given: Mapping[str, Any], valid: Iterable[str]) -> None:
+    """Verify the names of keyword arguments.
+
+    Raises:
+        TypeError: says where an option belongs, or names the nearest valid one.
+    """
+    for key, value in given.items():
+        if key in valid:
+            continue
+        owners = _owners(key)
+        if owners:
+            raise TypeError(
+                f"{key} is an option of search: {owners}: say search_conf="
+                f"{ {key: value} }"
+            )
+        raise TypeError(f"there is no option {key}{nearest(key, valid)}")
+
+
+def where_it_belongs(key: str, valid: Iterable[str]) -> str:
+    """Return what to do about an unknown option, or "" if nothing is like it."""
+    owners = _owners(key)
+    if owners:
+        return f"; it is an option of search: {owners}, and goes into search_conf"
+    return nearest(key, valid)
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """Return ``"; did you mean X?"`` for the most similar valid name, or ``""``."""
+    close = difflib.get_close_matches(str(name), list(valid), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+@functools.cache
+def _pre_beam_ratio(like: Any) -> float:
+    """Return the ratio that a search was built with, of which it keeps the outcome."""
+    usual = 1.5  # ESPnet's default
+    if int(usual * like.beam_size) == like.pre_beam_size:
+        return usual
+    # half a hypothesis more, so that truncation gives the same size
+    return (like.pre_beam_size + 0.5) / like.beam_size
+
+
+def _entry_points() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def _entry_point(name: str) -> EntryPoint:
+    points = _entry_points()
+    if not isinstance(name, str) or name not in points:
+        raise ValueError(
+            f"there is no search {name!r}{nearest(name, points)} "
+            f"(available: {', '.join(sorted(points))})"
+        )
+    return points[name]
+
+
+def _owners(key: str) -> str:
+    """Return which of this package's searches have the option; "" if none."""
+    owners = [
+        name
+        for name, known in OPTIONS.items()
+        if key in {field.name for field in fields(known)}
+    ]
+    return " and ".join(owners)
+
+
+def _unknown_option(name: str, key: str, options: Iterable[str]) -> str:
+    owners = _owners(key)
+    if owners:
+        return f"{key} is an option of search: {owners}, not of {name}"
+    known = ", ".join(options) or "none"
+    return f"{name} has no option {key}{nearest(key, options)} (its options: {known})"

@@ -1,0 +1,1 @@
+"""The searches: the length model, pruning, the rules of ending, the loop over positions."""

@@ -1,0 +1,168 @@
+"""What a search returns: hypotheses that have ended, and the trace of how they came."""
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+
+from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
+from espnet_lenbias.search.beam import Beam
+
+_OWN = ("original_score", "forced", "steps")
+
+
+class Hypothesis(EspnetHypothesis):
+    """ESPnet's hypothesis, with three facts more.
+
+    `yseq` is primer, labels, end label; `score` the score it is ranked by (for
+    ``explicit_length`` the final score, eq. 5); `scores` the accumulated, unweighted
+    log-prob of each scorer; `states` is empty.
+
+    Attributes:
+        original_score: q, the weighted sum of `scores` (eq. 1).
+        forced: Whether the search had to end it (at the length limit, with nothing
+            ended), rather than it having won a place by its end label.
+        steps: How many positions the search of its utterance expanded.
+    """
+
+    original_score: float
+    forced: bool
+    steps: int
+
+    def __new__(cls, *args, original_score=math.nan, forced=False, steps=0, **kwargs):
+        self = super().__new__(cls, *args, **kwargs)
+        self.original_score = original_score
+        self.forced = forced
+        self.steps = steps
+        return self
+
+    def _replace(self, **kwargs) -> "Hypothesis":
+        own = {name: kwargs.pop(name, getattr(self, name)) for name in _OWN}
+        return Hypothesis(*super()._replace(**kwargs), **own)
+
+
+class Ended:
+    """All hypotheses that have ended, in the order in which they did.
+
+    Adding costs what is added, however many there are already.
+    """
+
+    def __init__(self):
+        self._beams: list[Beam] = []
+        self._scores: list[torch.Tensor] = []
+        self._utts: list[int] = []
+        self._forced: list[bool] = []
+
+    def __len__(self) -> int:
+        return len(self._utts)
+
+    def add(self, beam: Beam, score: torch.Tensor, forced: set[int]) -> None:
+        """Put hypotheses away.
+
+        Args:
+            beam: m of them, the end label on; their spans name the utterances.
+            score: (m,) ranking scores.
+            forced: The utterances whose hypotheses were made to end.
+        """
+        if not len(beam):
+            return
+        self._beams.append(beam)
+        self._scores.append(score)
+        for utt, start, stop in beam.spans:
+            self._utts += [utt] * (stop - start)
+            self._forced += [utt in forced] * (stop - start)
+
+    def nbest(
+        self, n_utts: int, returned: torch.Tensor, nbest: int | None
+    ) -> list[list[Hypothesis]]:
+        """Return the best hypotheses of each utterance, best first.
+
+        Args:
+            n_utts: B.
+            returned: (len(self),) bool, False for those that are out of the contest.
+            nbest: How many at most; None: all.
+        """
+        results: list[list[Hypothesis]] = [[] for _ in range(n_utts)]
+        if not self._beams:
+            return results
+        score = torch.cat(self._scores).cpu()
+        q = torch.cat([b.q for b in self._beams]).tolist()
+        scores = {
+            name: torch.cat([b.scores[name] for b in self._beams]).tolist()
+            for name in self._beams[0].scores
+        }
+        yseqs = [b.yseq.cpu() for b in self._beams]
+        place = [(k, i) for k, b in enumerate(self._beams) for i in range(len(b))]
+        order = score.argsort(descending=True, stable=True)
+        score = score.tolist()
+        for i in order[returned[order]].tolist():
+            result = results[self._utts[i]]
+            if nbest is not None and len(result) >= nbest:
+                continue
+            k, row = place[i]
+            hs = self._beams[k].hs
+            result.append(
+                Hypothesis(
+                    yseq=yseqs[k][row].clone(),
+                    score=score[i],
+                    scores={name: s[i] for name, s in scores.items()},
+                    hs=[] if hs is None else list(hs[row]),
+                    original_score=q[i],
+                    forced=self._forced[i],
+                )
+            )
+        return results
+
+
+@dataclass
+class Trace:
+    """How the search of one utterance went; the lists have one entry for each N = 1, 2, ...
+
+    Simple search has no ending probabilities: `p_end` and `log_not_ended` stay empty.
+    """
+
+    # Why it stopped: "bound" (no later hypothesis could win), "ended" (nothing runs on),
+    # "limit" (of the length), "forced" (limit reached, or no label possible, with nothing
+    # ended), "empty" (no frames).
+    stopped: str = ""
+    p_end: list[float] = field(default_factory=list)  # eq. 3
+    log_not_ended: list[float] = field(default_factory=list)  # over n < N
+    kept: list[int] = field(default_factory=list)  # hypotheses left by the pruning
+    running: list[int] = field(default_factory=list)  # those of them that go on
+    best_final: list[float] = field(default_factory=list)  # best score so far, or -inf
+
+    @property
+    def steps(self) -> int:
+        """How many positions were expanded."""
+        return len(self.kept)
+
+
+class TraceRecorder:
+    """Collects the traces of a batch without waiting for the device."""
+
+    _counts = ("kept", "running")
+
+    def __init__(self, columns: tuple[str, ...], n_utts: int):
+        self._columns = columns
+        self._n_utts = n_utts
+        self._utts: list[int] = []
+        self._records: list[torch.Tensor] = []
+        self._stopped: dict[int, str] = {}
+
+    def add(self, utts: list[int], record: torch.Tensor) -> None:
+        """Note one position: a row of (A, R) for each of these utterances."""
+        self._utts += utts
+        self._records.append(record)
+
+    def stop(self, utt: int, reason: str) -> None:
+        """Note why an utterance needs no further position."""
+        self._stopped[utt] = reason
+
+    def traces(self) -> list[Trace]:
+        """Return the trace of each utterance."""
+        traces = [Trace(stopped=self._stopped[b]) for b in range(self._n_utts)]
+        for utt, row in zip(self._utts, torch.cat(self._records).tolist()):
+            for name, value in zip(self._columns, row):
+                value = int(value) if name in self._counts else value
+                getattr(traces[utt], name).append(value)
+        return traces

@@ -1,0 +1,134 @@
+"""The search with an explicit length model while the audio is still coming.
+
+Two searches share the frames of a streaming encoder, which come block by block:
+
+* In each block a search goes on, from where it has stopped in the block before, as far as
+  what has been heard is good for. Its hypotheses are the partial results.
+* When the last block has come, the offline search runs over all frames. So the final
+  result is that of :class:`espnet_lenbias.ExplicitLengthBeamSearch` on the same encoder
+  output, to the last digit, however the output was cut into blocks.
+
+A decoder that attends to all frames scores a label otherwise when more of them are there.
+The search of the blocks keeps the score that a label had in its block, as ESPnet's does;
+none of these scores enters the final result.
+"""
+
+from typing import Any
+
+import torch
+
+from espnet_lenbias.espnet_compat import BatchBeamSearchOnline
+from espnet_lenbias.options.online import check_online
+from espnet_lenbias.options.registry import ESPNET, settings_of
+from espnet_lenbias.scorers import Memory
+from espnet_lenbias.search.beam_search import ExplicitLengthBeamSearch, length_bounds
+from espnet_lenbias.search.blocks import BlockDecoding
+from espnet_lenbias.search.hypotheses import Hypothesis
+from espnet_lenbias.search.loop import Bounds
+
+
+class OnlineExplicitLengthBeamSearch(ExplicitLengthBeamSearch):
+    """The search that ESPnet's ``Speech2TextStreaming`` calls with each block.
+
+    Attributes:
+        trace: How the search of the blocks has gone so far; after the last block, how
+            the offline search has gone.
+    """
+
+    def __init__(
+        self, *args: Any, disable_repetition_detection: bool = False, **kwargs: Any
+    ):
+        """Make a search.
+
+        Args:
+            *args: As for :class:`ExplicitLengthBeamSearch`.
+            disable_repetition_detection: Let hypotheses repeat a label before the last
+                block, as ESPnet's option of that name.
+            **kwargs: As for :class:`ExplicitLengthBeamSearch`.
+        """
+        super().__init__(*args, **kwargs)
+        self.disable_repetition_detection = disable_repetition_detection
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the utterance: the next block is the first one of another."""
+        self._frames: torch.Tensor | None = None
+        self._decoding: BlockDecoding | None = None
+        self._partial: list[Hypothesis] = []
+        self.trace = []
+
+    @torch.no_grad()
+    def forward(
+        self,
+        x: torch.Tensor,
+        maxlenratio: float = 0.0,
+        minlenratio: float = 0.0,
+        is_final: bool = True,
+    ) -> list[Hypothesis]:
+        """Take a block of the utterance.
+
+        Args:
+            x: (T_block, D) its frames, none of those of earlier blocks among them; there
+                may be none at all.
+            maxlenratio: See :class:`ExplicitLengthBeamSearch`; it counts the frames that
+                have come.
+            minlenratio: Likewise.
+            is_final: Whether it is the last one; then `reset` comes next.
+
+        Returns:
+            Hypotheses, best first: the result of the utterance if the block is the last
+            one, else the partial results, none if there is no label yet.
+        """
+        old = self._frames
+        self._frames = x if old is None else torch.cat([old, x])
+        if is_final:
+            return super().forward(self._frames, maxlenratio, minlenratio)
+        if len(x):
+            memory = Memory(self._frames.unsqueeze(0), [len(self._frames)])
+            bounds = length_bounds(len(self._frames), maxlenratio, minlenratio)
+            self._search_block(memory, bounds)
+        return self._partial
+
+    def _search_block(self, memory: Memory, bounds: Bounds) -> None:
+        """Go on with the search of the blocks."""
+        if self._decoding is None:
+            primers = torch.tensor(self._primers_of(1), device=memory.x.device)
+            self._decoding = BlockDecoding(self, memory, [bounds], primers)
+        self._decoding.hear(memory, bounds)
+        self._partial = self._decoding.partial_results()
+        self.trace = [self._decoding.trace_so_far()]
+
+
+# What ESPnet's online search is told beyond the settings of every search.
+_ESPNETS = ("block_size", "hop_size", "look_ahead", "disable_repetition_detection")
+
+
+def is_online(search: Any) -> bool:
+    """Tell whether a search takes its frames block by block."""
+    return isinstance(search, BatchBeamSearchOnline | OnlineExplicitLengthBeamSearch)
+
+
+def build_online_search(
+    name: str, like: Any, beam_size: int | None = None, **conf: Any
+) -> BatchBeamSearchOnline | OnlineExplicitLengthBeamSearch:
+    """Return an online search with the scorers and settings of another one.
+
+    Args:
+        name: Of the search to build.
+        like: An online search, of ESPnet's or of this package.
+        beam_size: K; None: as that search has it.
+        **conf: The search's own options.
+
+    Raises:
+        OptionError: There is no such online search, or ESPnet's is set to something that
+            this one cannot do.
+    """
+    check_online(name, vars(like))
+    settings = settings_of(like, beam_size)
+    espnets = {key: getattr(like, key) for key in _ESPNETS}
+    if name == ESPNET:
+        return BatchBeamSearchOnline(**settings, **espnets)
+    search = OnlineExplicitLengthBeamSearch(**settings, **conf)
+    # the search here takes blocks as they come: the others wait for a way back to ESPnet's
+    vars(search).update(espnets)
+    return search

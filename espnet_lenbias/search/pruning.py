@@ -1,0 +1,118 @@
+"""Pruning: which one-label extensions of the running hypotheses are kept.
+
+========  =====================================================================
+A         utterances still being decoded, each with a slot 0 .. A-1
+n         running hypotheses of all slots, flat and slot after slot (ragged)
+V         vocabulary size, the end label included
+C         candidates kept for each slot
+========  =====================================================================
+"""
+
+import math
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+
+from espnet_lenbias.scorers.base import Span
+
+# from how many values on a CPU has another way of finding the k best of them, by the best
+# ones of so many times k parts
+_MANY, _PARTS = 2**16, 8
+
+
+class Candidates(NamedTuple):
+    """The best one-label extensions of each slot, best first; -inf fills what is short."""
+
+    values: torch.Tensor  # (A, C)
+    parents: torch.Tensor  # (A, C) rows on the flat axis n
+    labels: torch.Tensor  # (A, C)
+
+
+class Grid:
+    """The flat axis n seen as A slots of equal width, for what is decided by slot."""
+
+    def __init__(self, spans: list[Span], device: torch.device):
+        """Lay out the grid; everything is computed on the CPU, nothing waits."""
+        self.n_slots = len(spans)
+        self.width = max(s.stop - s.start for s in spans)  # most hypotheses of a slot
+        self._spans = spans
+        self._device = device
+
+    @cached_property
+    def _counts(self) -> torch.Tensor:
+        """How many hypotheses each slot has, (A,)."""
+        return torch.tensor([s.stop - s.start for s in self._spans])
+
+    @cached_property
+    def _first(self) -> torch.Tensor:
+        """The first hypothesis of each slot, (A,)."""
+        return torch.tensor([s.start for s in self._spans])
+
+    @cached_property
+    def _slot(self) -> torch.Tensor:
+        """The slot of each hypothesis, (n,)."""
+        slot = torch.repeat_interleave(torch.arange(self.n_slots), self._counts)
+        return slot.to(self._device, non_blocking=True)
+
+    @cached_property
+    def _place(self) -> torch.Tensor:
+        """Where each hypothesis lies in the grid, (n,)."""
+        shift = torch.arange(self.n_slots) * self.width - self._first
+        shift = torch.repeat_interleave(shift, self._counts)
+        return (shift + torch.arange(len(shift))).to(self._device, non_blocking=True)
+
+    def spread(self, by_slot: list[bool]) -> torch.Tensor | None:
+        """Give each hypothesis what holds of its slot: A values to (n,); None: of none."""
+        return self.repeat(by_slot) if any(by_slot) else None
+
+    def repeat(self, by_slot: list[bool] | list[int]) -> torch.Tensor:
+        """Give each hypothesis the value of its slot: A values to (n,)."""
+        if self.n_slots == 1:
+            return torch.full((self.width,), by_slot[0], device=self._device)
+        return torch.tensor(by_slot, device=self._device)[self._slot]
+
+    def top(self, values: torch.Tensor, k: int) -> Candidates:
+        """Return the k best extensions of each slot.
+
+        The k best of a slot are among the k best of each of its hypotheses, so with
+        several slots the choice is made in two levels: less has to be laid out.
+
+        Args:
+            values: (n, V), -inf for what must not be chosen; NaN counts as the largest.
+            k: How many at most.
+        """
+        n, n_labels = values.shape
+        if self.n_slots == 1:
+            best, index = _top(values, min(k, values.numel()))
+            parents = torch.div(index, n_labels, rounding_mode="floor")
+            return Candidates(best[None], parents[None], (index % n_labels)[None])
+        width = min(k, n_labels)
+        values, labels = values.topk(width, dim=1, sorted=False)
+        grid = values.new_full((self.n_slots * self.width, width), -math.inf)
+        grid[self._place] = values
+        grid = grid.reshape(self.n_slots, -1)
+        values, index = grid.topk(min(k, grid.size(1)), dim=1)
+        # a slot with fewer hypotheses than the widest has rows of -inf behind its own:
+        # whatever their parent is clamped to, they are never kept
+        first = self._first.to(self._device, non_blocking=True).unsqueeze(1)
+        parents = first + torch.div(index, width, rounding_mode="floor")
+        parents = parents.clamp(max=n - 1)
+        return Candidates(values, parents, labels[parents, index % width])
+
+
+def _top(values: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the k best of all (n, V) and their places on the flat axis, best first.
+
+    On a CPU, whose top-k of many is slow, only those are looked at that are no worse than
+    the k-th best of the best ones of parts of the axis. NaN counts as the largest.
+    """
+    flat = values.flatten()
+    size = len(flat) // (_PARTS * k)
+    if flat.device.type != "cpu" or len(flat) < _MANY or size < 2:
+        return flat.topk(k)
+    best_of_parts = flat[: _PARTS * k * size].view(-1, size).amax(dim=1)
+    at_least = best_of_parts.topk(k).values[-1]
+    index = (~(flat < at_least)).nonzero().squeeze(1)
+    best = flat[index].topk(k)
+    return best.values, index[best.indices]

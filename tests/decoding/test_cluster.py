@@ -1,0 +1,484 @@
+"""Decoding with several workers: what one process writes, whatever becomes of them."""
+
+import gc
+import importlib
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+
+import dask
+import psutil
+import pytest
+
+from espnet_lenbias import cli
+from espnet_lenbias.bin import asr_inference
+from espnet_lenbias.decoding.cluster import command as decode_parallel
+from espnet_lenbias.decoding.cluster import share_out
+from espnet_lenbias.decoding.cluster import workers as cluster
+from espnet_lenbias.decoding.cluster.worker import decoder
+from espnet_lenbias.decoding.result_folder import JOURNAL
+from espnet_lenbias.options.cluster import Workers
+from tests.releases import needs_batches
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise TimeoutError
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers on this machine; what kills one of them twice is given up."""
+    with cluster.start(Workers("local", 2)) as client:
+        client.wait_for_workers(2)
+        yield client
+
+
+# --- Batches and workers that die -----------------------------------------------------
+
+
+def test_batches_start_in_order_and_are_done_once(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(share_out, "_IN_FLIGHT", 8)
+
+    def note(batch):
+        with (tmp_path / str(os.getpid())).open("a") as f:
+            f.write(f"{batch[0]}\n")
+        return 2 * batch[0]
+
+    batches = [[i] for i in range(40)]
+    results = list(share_out.share_out(client, note, batches))
+    assert sorted(results) == [([i], 2 * i) for i in range(40)]
+    started = [
+        [int(line) for line in path.read_text().split()] for path in tmp_path.iterdir()
+    ]
+    assert sorted(chain(*started)) == list(range(40))
+    for numbers in started:  # of one worker
+        assert numbers == sorted(numbers)
+
+
+def test_an_error_of_a_task_is_raised(client):
+    def load(batch):
+        raise FileNotFoundError("no model here")
+
+    with pytest.raises(FileNotFoundError, match="no model here"):
+        list(share_out.share_out(client, load, [["a"], ["b"]]))
+
+
+def test_what_kills_workers_takes_nothing_along(client, tmp_path):
+    """Batch (b, poison, c) kills whoever decodes it; (once, d) kills one worker."""
+
+    def decode(batch):
+        if "poison" in batch:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "once" in batch and not (tmp_path / "dead").exists():
+            (tmp_path / "dead").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return [key.upper() for key in batch]
+
+    batches = [
+        ["a"],
+        ["once", "d"],
+        ["b", "poison", "c"],
+        *([f"e{i}"] for i in range(20)),
+    ]
+    results = list(share_out.share_out(client, decode, batches))
+    assert sorted(results) == sorted(
+        [(["a"], ["A"]), (["once", "d"], ["ONCE", "D"])]
+        + [([f"e{i}"], [f"E{i}"]) for i in range(20)]
+        + [(["b"], ["B"]), (["poison"], None), (["c"], ["C"])]
+    )
+
+
+def test_workers_that_die_whatever_they_decode_end_the_run(client, monkeypatch):
+    monkeypatch.setattr(share_out, "_HOPELESS", 3)
+
+    def die(batch):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(
+        cluster.ClusterError, match="first 3 batches; give them more mem"
+    ):
+        # no more of them, which would go on killing workers of the tests that follow
+        list(share_out.share_out(client, die, [[i] for i in range(3)]))
+
+
+def test_a_worker_full_of_a_model_goes_on():
+    """Dask would have it wait for room."""
+
+    def fill(batch):
+        sys.ballast = b"x" * 500_000_000
+        time.sleep(0.5)  # Dask looks ten times a second
+
+    workers = Workers("local", 1, {"memory_limit": "600MB"})
+    spared = dask.config.set({"distributed.worker.memory.terminate": False})
+    with spared, cluster.start(workers) as client, decoder(client, Namespace()):
+        for i in range(2):
+            client.submit(fill, [i]).result(timeout=30)
+
+
+def test_an_utterance_that_kills_workers_is_reported_like_other_failures():
+    outcomes = decode_parallel._outcomes([(["utt1", "utt2"], None)])
+    for key, why in outcomes:
+        assert key in ("utt1", "utt2")
+        assert why.startswith("workers died while they decoded it")
+        assert "lower beam_size" in why
+
+
+# --- The order ------------------------------------------------------------------------
+
+
+def test_long_batches_start_first_after_one_that_is_short():
+    lengths = {"a": 3, "b": 9, "c": 5, "d": 1, "e": 7}
+    batches = [["a", "b"], ["c"], ["d", "gone"], ["e"]]
+    order = decode_parallel.starting_order(batches, lengths)
+    assert order == [["d", "gone"], ["a", "b"], ["e"], ["c"]]
+    assert decode_parallel.starting_order([["a"]], lengths) == [["a"]]
+
+
+def test_lengths_are_told_by_data_preparation_or_else_by_files(tmp_path):
+    (tmp_path / "a b.wav").write_bytes(bytes(300))
+    (tmp_path / "c.wav").write_bytes(bytes(20))
+    scp = tmp_path / "wav.scp"
+    scp.write_text(
+        f"utt1 {tmp_path}/a b.wav\nutt2 {tmp_path}/c.wav\nutt3 cat x |\n"
+        f"utt4 {tmp_path}/x.ark:7\n\nutt5\n"
+    )
+    assert decode_parallel.utterance_lengths(scp) == {"utt1": 300, "utt2": 20}
+    (tmp_path / "utt2num_samples").write_text("utt1 5\nutt3 8\nutt4 ?\n")
+    assert decode_parallel.utterance_lengths(scp) == {"utt1": 5, "utt3": 8}
+
+
+# --- The whole command ----------------------------------------------------------------
+
+
+def _options(model, out: str, *more: str) -> list[str]:
+    return [
+        *("--asr_train_config", str(model.config)),
+        *("--asr_model_file", str(model.weights)),
+        *("--data_path_and_name_and_type", "wav.scp,speech,sound"),
+        *("--output_dir", out),
+        *("--search", "explicit_length", "--beam_size", "4", "--ctc_weight", "0.3"),
+        *("--num_workers", "0"),
+        *more,
+    ]
+
+
+def _files(out: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(out)): p.read_bytes() for p in out.glob("*/*")}
+
+
+def _decoded(out: Path) -> list[str]:
+    """Return the keys in a journal."""
+    if not (out / JOURNAL).exists():
+        return []
+    lines = (out / JOURNAL).read_text().splitlines()[1:]
+    return [line.split('"')[1] for line in lines]
+
+
+def _interrupt(ready: Callable[[psutil.Process], object], *options: str) -> None:
+    """Start the command and, once it is ready, have Ctrl-C end it."""
+    # A terminal sends it to all processes. Those that a shell has started in the
+    # background ignore it, and so would what the tests start.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from espnet_lenbias import cli; sys.exit(cli.main())"
+    )
+    run = psutil.Popen(
+        [sys.executable, "-c", code, "decode", *options],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    _wait_until(lambda: ready(run))
+    processes = run.children(recursive=True)
+    os.killpg(run.pid, signal.SIGINT)
+    log = run.communicate(timeout=60)[1]
+    assert run.returncode == 130, log
+    assert log.endswith("interrupted; the same command decodes the rest\n")
+    assert "Traceback" not in log
+    assert not psutil.wait_procs(processes, timeout=5)[1]
+
+
+@needs_batches
+def test_a_run_through_all_mishaps_writes_what_one_process_does(
+    client, transformer_model, wav_scp, tmp_path, caplog, monkeypatch
+):
+    """Batches (utt1, utt2), (utt3, utt4), (utt5, utt6); there is no audio of utt6."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "keys.scp").write_text(wav_scp.read_text() + "utt6 x\n")
+    more = ["--key_file", "keys.scp", "--batch_size", "2", "--nbest", "2"]
+    assert asr_inference.main(_options(transformer_model, "unbroken", *more)) == 1
+    options = _options(transformer_model, "out", *more)
+    out = tmp_path / "out"
+
+    # utt5 cannot be read: the pipe in its place has no writer.
+    audio, pipe = tmp_path / "audio", tmp_path / "utt5.wav"
+    pipe.rename(audio)
+    os.mkfifo(pipe)
+    (tmp_path / "utt2num_samples").write_text("utt1 1\nutt2 1\nutt4 9\nutt5 5\n")
+
+    _interrupt(lambda _: len(_decoded(out)) == 4, "--cluster", "local", *options)
+    assert _decoded(out) == ["utt1", "utt2", "utt3", "utt4"]
+    texts = (out / "1best_recog" / "text").read_text().splitlines()
+    assert [line.split()[0] for line in texts] == ["utt1", "utt2", "utt3", "utt4"]
+
+    # The same command goes on, with the workers of a running scheduler, which were
+    # started in another folder. The one that reads utt5 is killed.
+    def kill() -> None:
+        with pipe.open("wb"):  # waits for a reader
+            os.replace(audio, pipe)
+            pids = client.run(os.getpid)
+            (busy,) = [worker for worker, tasks in client.processing().items() if tasks]
+            os.kill(pids[busy], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    caplog.set_level(logging.INFO)
+    address = client.scheduler.address
+    assert cli.main(["decode", "--cluster", address, *options]) == 1
+    killer.join()
+    assert _files(out) == _files(tmp_path / "unbroken")
+    assert len(_files(out)) == 12
+
+    # those of the cluster may come at any time
+    ours = [r for r in caplog.records if not r.name.startswith("distributed")]
+    messages = [record.getMessage() for record in ours]
+    assert "4 of 6 utterances are decoded already" in messages
+    assert messages[-1] == "failed: utt6: is not in all of wav.scp"
+    markers = [
+        m.split(":")[0] for m in messages if m.startswith(("speech l", "best h"))
+    ]
+    assert markers == ["speech length", "best hypo"]  # of utt5
+    (line,) = [m for m in messages if m.startswith("progress: 2/2 [")]
+    assert re.fullmatch(r"progress: 2/2 \[\d\d:\d\d<00:00, .*utterance.*\]", line)
+
+
+def test_an_interrupt_ends_a_run_whose_workers_are_starting(
+    transformer_model, wav_scp, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    _interrupt(_starts_workers, "--nj", "2", *_options(transformer_model, "out"))
+
+
+def _starts_workers(run: psutil.Process) -> bool:
+    with suppress(psutil.Error):  # of a process that has ended meanwhile
+        return any("spawn_main" in " ".join(p.cmdline()) for p in run.children())
+    return False
+
+
+def test_an_interrupt_ends_a_run_that_is_being_imported(monkeypatch, capsys):
+    def interrupt(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib, "import_module", interrupt)
+    assert cli.main(["decode", "--nj", "2"]) == 130
+    error = capsys.readouterr().err
+    assert error == "interrupted; the same command decodes the rest\n"
+
+
+def test_one_worker_is_this_process_and_needs_no_dask(
+    transformer_model, wav_scp, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "distributed", None)  # cannot be imported
+    assert cli.main(["decode", *_options(transformer_model, "out", "--nj", "1")]) == 0
+    assert asr_inference.main(_options(transformer_model, "other")) == 0
+    assert _files(tmp_path / "out") == _files(tmp_path / "other")
+
+
+def test_a_finished_run_starts_no_worker(
+    transformer_model, wav_scp, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert asr_inference.main(_options(transformer_model, "out")) == 0
+    monkeypatch.setattr(decode_parallel, "start", None)
+    assert cli.main(["decode", "--nj", "2", *_options(transformer_model, "out")]) == 0
+
+
+# --- Mistakes -------------------------------------------------------------------------
+
+
+def _fails(capsys, *options: str) -> str:
+    """Return the error message of a command that ends with status 2."""
+    with pytest.raises(SystemExit) as e:
+        cli.main(["decode", *options])
+    assert e.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--nj", "0"], "nj: 0 workers cannot decode"),
+        (["--nj", "2", "--search", "simpel"], "did you mean simple?"),
+        (["--nj", "2", "--beam_sise", "3"], "did you mean --beam_size?"),
+        (["--nj", "2", "--lm_file", "gone.pth"], "lm_file: there is no file gone.pth"),
+        (["--nj", "2", "--key_file", "empty"], "empty holds no utterance keys"),
+        (
+            ["--cluster", "slrum"],
+            "there is no 'slrum'; did you mean slurm? (one of: lo",
+        ),
+        (
+            ["--cluster", "h:1", "--nj", "2"],
+            "h:1 has its workers already; leave out nj",
+        ),
+        (["--cluster_config", "c.yaml"], "name the cluster with --cluster"),
+        (["--nj", "2", "--cluster_config", "gone"], "there is no file gone"),
+        (["--cluster", "oar"], "cluster: oar: there is no command oarsub on this mach"),
+        (
+            ["--cluster", "slurm", "--cluster_config", "c.yaml"],
+            "c.yaml: unknown option coers; did you mean cores?",
+        ),
+        (
+            ["--cluster", "local", "--cluster_config", "c.yaml"],
+            "c.yaml: unknown option coers",
+        ),
+        (
+            ["--cluster", "slurm", "--cluster_config", "n.yaml"],
+            "n.yaml: n_workers: give the number with --nj",
+        ),
+        (
+            ["--nj", "2", "--cluster_config", "list.yaml"],
+            "list.yaml: a cluster config holds `option: value` lines",
+        ),
+        (["--nj", "2", "--cluster_config", "bad.yaml"], "bad.yaml: not a yaml file"),
+    ],
+)
+def test_mistakes_show_before_any_worker_starts(
+    options, message, transformer_model, wav_scp, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(decode_parallel, "start", None)
+    (tmp_path / "c.yaml").write_text("coers: 4\n")
+    (tmp_path / "n.yaml").write_text("n_workers: 4\n")
+    (tmp_path / "list.yaml").write_text("- cores\n")
+    (tmp_path / "bad.yaml").write_text("cores: {\n")
+    (tmp_path / "empty").touch()
+    error = _fails(capsys, *_options(transformer_model, "out"), *options)
+    assert error.startswith("espnet-lenbias decode: error: ")
+    assert message in error
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "cluster_options, module",
+    [
+        (["--nj", "2"], "distributed"),
+        (["--cluster", "h:1"], "distributed"),
+        (["--cluster", "sge"], "dask_jobqueue"),
+    ],
+)
+def test_a_missing_dask_is_named_with_its_remedy(
+    cluster_options, module, transformer_model, wav_scp, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, module, None)
+    error = _fails(capsys, *_options(transformer_model, "out"), *cluster_options)
+    assert f"several workers needs {module}" in error
+    assert 'pip install "espnet_lenbias[cluster]"' in error
+
+
+def test_help_waits_for_neither_torch_nor_dask():
+    code = """
+import sys
+from espnet_lenbias.cli import main
+try:
+    main(["decode", "--help"])
+except SystemExit as e:
+    print("status", e.code, *({"torch", "distributed"} & set(sys.modules)))
+"""
+    command = [sys.executable, "-c", code]
+    out = subprocess.run(command, capture_output=True, text=True).stdout
+    assert out.startswith("usage: espnet-lenbias decode ")
+    assert "--lm_weight" in out and "--search_conf" in out and "--cluster_config" in out
+    assert out.splitlines()[-1] == "status 0"
+
+
+# --- Job queues -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch) -> Path:
+    """Commands that do with a job on this machine what SLURM does."""
+    commands = {
+        "sbatch": 'cp "$1" "$0.job"; setsid bash "$0.job" >/dev/null 2>&1 & '
+        "echo Submitted batch job $!",
+        "scancel": 'kill -- "-$1"',
+    }
+    for name, command in commands.items():
+        path = tmp_path / name
+        path.write_text(f"#!/bin/bash\n{command}\n")
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    return tmp_path / "sbatch"
+
+
+def test_workers_are_jobs_and_lost_jobs_are_replaced(slurm, monkeypatch, caplog):
+    def job_group(batch):
+        time.sleep(0.2)
+        return os.getpgid(0)
+
+    workers = Workers("slurm", 1, {"memory": "1GB", "queue": "main"})
+    batches = [[i] for i in range(8)]
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.1)
+    caplog.set_level(logging.INFO)
+    at_once = dask.config.set({"distributed.deploy.lost-worker-timeout": "0.1s"})
+    with at_once, cluster.start(workers) as client:
+        results = share_out.share_out(client, job_group, batches)
+        first = next(results)[1]
+        os.killpg(first, signal.SIGKILL)
+        assert (
+            "no worker has started yet; their jobs may have to wait" in caplog.messages
+        )
+        (last,) = {group for _, group in results} - {first}
+        assert psutil.pid_exists(last)
+    job = slurm.with_name("sbatch.job").read_text()
+    assert "#SBATCH -p main\n" in job
+    assert "#SBATCH --cpus-per-task=1\n" in job
+    _wait_until(lambda: not psutil.pid_exists(last))
+
+
+def test_an_interrupt_cancels_jobs(
+    slurm, transformer_model, wav_scp, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.yaml").write_text("memory: 1GB\n")
+    more = ["--cluster", "slurm", "--cluster_config", "c.yaml"]
+
+    def jobs(_: psutil.Process | None = None) -> list[psutil.Process]:
+        command = ["bash", f"{slurm}.job"]
+        processes = psutil.process_iter(["cmdline"])
+        return [p for p in processes if p.info["cmdline"] == command]
+
+    _interrupt(jobs, *more, *_options(transformer_model, "out"))
+    _wait_until(lambda: not jobs())
+
+
+def test_what_a_job_queue_refuses_is_an_error(slurm, request):
+    slurm.write_text("#!/bin/bash\necho invalid partition: main >&2; exit 1\n")
+    workers = Workers("slurm", 2, {"memory": "1GB"})
+    refused = pytest.raises(cluster.ClusterError, match="(?s)slurm: .*partition: main")
+    request.addfinalizer(gc.enable)
+    gc.disable()  # Dask closes a cluster more easily where a collection comes by
+    with refused, cluster.start(workers):
+        pass
+
+
+def test_workers_that_cannot_start_are_an_error():
+    workers = Workers("local", 1, {"preload": ["no_such_module"]})
+    failed = pytest.raises(cluster.ClusterError, match="local: Nanny failed")
+    with failed, cluster.start(workers):
+        pass

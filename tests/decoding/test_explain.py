@@ -1,0 +1,155 @@
+"""``espnet-lenbias explain`` on the bundled model, and what it refuses before loading one."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import yaml
+
+from espnet_lenbias import cli
+from espnet_lenbias.decoding import decode, explain
+from espnet_lenbias.options import audio_files as audio
+from tests.bundled import bundled
+
+RECIPE = Path(__file__).parents[2] / "recipes" / "mini_librispeech"
+PACKED = str(bundled("asr_transformer"))
+AUDIO = min((RECIPE / "slice" / "LibriSpeech" / "dev-clean").rglob("*.flac"))
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """Note whether a model gets loaded, and do not."""
+    calls = []
+    monkeypatch.setattr(decode, "load_model", lambda args: calls.append(args) or 1 / 0)
+    return calls
+
+
+def tables(text):
+    """The rows of each Markdown table, without heading."""
+    found, rows = [], []
+    for line in [*text.splitlines(), ""]:
+        if line.startswith("|"):
+            rows.append([cell.strip() for cell in line.strip("|").split("|")])
+        elif rows:
+            found.append(rows[2:])
+            rows = []
+    return found
+
+
+@pytest.mark.parametrize("search", ["explicit_length", "simple"])
+def test_the_bundled_model(search, tmp_path, capsys):
+    config = tmp_path / "decode.yaml"
+    options = {"beam_size": 4, "ctc_weight": 0.0, "lm_weight": 0.0, "search": "simple"}
+    config.write_text(yaml.safe_dump(options))
+    command = ["explain", str(AUDIO), "--model", PACKED, "--config", str(config)]
+    command += ["--search", search, "--output_dir", str(tmp_path / "out")]
+    assert cli.main(command) == 0
+    text = capsys.readouterr().out
+    steps, nbest = tables(text)
+    assert [int(row[0]) for row in steps] == list(range(1, len(steps) + 1))
+    assert f"The search stopped after N = {len(steps)}: " in text
+    scores = [float(row[2]) for row in nbest]
+    assert scores == sorted(scores, reverse=True)
+    assert nbest[0][3]
+    if search == "explicit_length":
+        assert float(steps[-1][5]) == scores[0]
+        # the columns agree: what has not ended before N, from the ending probabilities
+        not_ended = 0.0
+        for _, p_end, before, *_ in steps:
+            assert float(before) == pytest.approx(not_ended, abs=2e-2)
+            if float(p_end) > 0.99:  # of which four digits do not tell enough
+                break
+            not_ended += math.log1p(-float(p_end))
+    else:
+        assert float(steps[-1][3]) == scores[0]
+        assert [row[1] for row in nbest] == [row[2] for row in nbest]
+    plot = tmp_path / "out" / f"{AUDIO.stem}_{search}_beam4.png"
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_audio_that_is_too_short_for_the_model(tmp_path, capsys):
+    soundfile.write(tmp_path / "short.wav", np.zeros(50), 16000)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(
+            ["explain", str(tmp_path / "short.wav"), "--model", PACKED]
+            + ["--output_dir", str(tmp_path), "--ctc_weight", "0", "--lm_weight", "0"]
+        )
+    assert stop.value.code == 1
+    assert "short.wav: " in capsys.readouterr().err
+
+
+def test_what_is_not_said_is_as_espnet_has_it_but_the_search(tmp_path):
+    command = [str(AUDIO), "--model", PACKED, "--output_dir", str(tmp_path)]
+    own, rest = explain.get_parser().parse_known_args([*command, "--beam_size", "7"])
+    args = explain.decoding_options(own, rest)
+    assert (args.search, args.nbest, args.beam_size) == ("explicit_length", 5, 7)
+    assert (args.ctc_weight, args.maxlenratio) == (0.5, 0.0)
+    assert args.model_tag == PACKED
+
+
+def write_audio(path, samples, rate):
+    soundfile.write(path, samples, rate)
+    return path
+
+
+@pytest.mark.parametrize(
+    "name, samples, rate, message",
+    [
+        ("slow.wav", np.zeros(800), 8000, "8000 samples a second, .* takes 16000"),
+        ("two.wav", np.zeros((800, 2)), 16000, "two.wav has 2 channels"),
+        ("none.wav", np.zeros(0), 16000, "none.wav holds no samples"),
+    ],
+)
+def test_audio_of_another_kind(tmp_path, loaded, capsys, name, samples, rate, message):
+    path = write_audio(tmp_path / name, samples, rate)
+    refused([str(path), "--model", PACKED], message, capsys)
+    assert not loaded
+
+
+def test_no_audio(tmp_path, loaded, capsys):
+    path = tmp_path / "gone.wav"
+    refused([str(path), "--model", PACKED], "there is no audio file .*gone.wav", capsys)
+    path.write_text("not audio")
+    refused([str(path), "--model", PACKED], "gone.wav is no audio that", capsys)
+    assert not loaded
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--model", "gone.zip"], "there is no file gone.zip"),
+        (["--model", PACKED, "--search", "espnet"], "search: espnet does not tell"),
+        (["--model", PACKED, "--search", "simpel"], "did you mean simple?"),
+        (
+            ["--model", PACKED, "--beem_size", "4"],
+            "unrecognized arguments: --beem_size",
+        ),
+        (
+            ["--model", PACKED, "--search_conf", "length_norm=true"],
+            "length_norm is an option of search: simple, not of explicit_length",
+        ),
+    ],
+)
+def test_options_that_are_wrong(loaded, capsys, options, message):
+    refused([str(AUDIO), *options], message, capsys)
+    assert not loaded
+
+
+def refused(command, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["explain", *command])
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("espnet-lenbias explain: error: ")
+    assert re.search(message, error), error
+
+
+@pytest.mark.parametrize("fs, rate", [("8k", 8000), (8000, 8000), (None, 16000)])
+def test_the_rate_of_a_model(fs, rate):
+    conf = {"n_fft": 512} if fs is None else {"fs": fs}
+    audio.check_rate(Path("a.wav"), rate, conf)
+    with pytest.raises(ValueError, match=f"a.wav has 11025 .* the model takes {rate}"):
+        audio.check_rate(Path("a.wav"), 11025, conf)

@@ -1,0 +1,511 @@
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from espnet2.bin.asr_inference import Speech2Text as EspnetSpeech2Text
+from espnet2.main_funcs.pack_funcs import pack
+
+from espnet_lenbias import (
+    ExplicitLengthBeamSearch,
+    SimpleBeamSearch,
+    Speech2Text,
+    espnet_compat,
+    use_search,
+)
+from espnet_lenbias.errors import AudioError, OptionError, ScorerError
+from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
+from tests.releases import needs_batches, needs_espnet3
+
+WITHOUT_CTC = (
+    Path(__file__).parents[2] / "recipes/mini_librispeech/pretrained/asr_rnn.zip"
+)
+DECODING = {"beam_size": 4, "ctc_weight": 0.3, "nbest": 2}
+
+
+def _texts(results):
+    return [[hypothesis[0] for hypothesis in nbest] for nbest in results]
+
+
+def _spy(search, monkeypatch) -> list[int]:
+    """Return the dimensions of the encoder outputs that the search will be given."""
+    dims = []
+    forward = search.forward
+
+    def forward_and_note(x, **kwargs):
+        dims.append(x.dim())
+        return forward(x, **kwargs)
+
+    monkeypatch.setattr(search, "forward", forward_and_note)
+    return dims
+
+
+def test_the_search_is_chosen_by_name(transformer_model, waves):
+    model = Speech2Text(
+        **transformer_model.files,
+        **DECODING,
+        search="simple",
+        search_conf={"length_norm": True},
+    )
+    assert isinstance(model, EspnetSpeech2Text)
+    assert type(model.beam_search) is SimpleBeamSearch
+    assert model.beam_search.options.length_norm is True
+    assert model.beam_search.options.nbest == 2
+    assert not model.beam_search.training
+    text, tokens, ids, hypothesis = model(waves["utt1"])[0]
+    assert len(tokens) == len(ids)
+    assert isinstance(hypothesis.original_score, float)
+
+
+def test_the_score_of_explicit_length_is_a_probability(transformer_model, waves):
+    model = Speech2Text(**transformer_model.files, **DECODING, search="explicit_length")
+    assert type(model.beam_search) is ExplicitLengthBeamSearch
+    results = model(waves["utt1"])
+    assert len(results) == 2
+    assert results[1][3].score <= results[0][3].score <= 0
+
+
+@pytest.mark.parametrize("choice", [{}, {"search": "espnet"}], ids=str)
+def test_without_a_search_the_model_is_espnets_own(choice, transformer_model, waves):
+    ours = Speech2Text(**transformer_model.files, **DECODING, **choice)
+    espnets = EspnetSpeech2Text(**transformer_model.files, **DECODING)
+    assert type(ours.beam_search) is BatchBeamSearch
+    for wave in waves.values():
+        assert _texts([ours(wave)]) == _texts([espnets(wave)])
+
+
+@needs_batches
+@pytest.mark.parametrize("which", ["transformer_model", "rnn_model"])
+@pytest.mark.parametrize("search", ["explicit_length", "simple"])
+def test_a_list_is_decoded_as_one_batch(which, search, waves, monkeypatch, request):
+    files = request.getfixturevalue(which).files
+    # ESPnet's own search cannot batch the RNN decoder and refuses this batch size.
+    model = Speech2Text(**files, **DECODING, search=search, batch_size=2)
+    assert model.batch_size == 2
+    utterances = [waves["utt3"]] * 2  # no padding, which changes the encoder's output
+    dims = _spy(model.beam_search, monkeypatch)
+    batched = model(utterances)
+    assert dims == [3]
+    alone = model(waves["utt3"])
+    assert dims == [3, 2]
+    assert _texts(batched) == _texts([alone] * 2)
+    scores = [hypothesis[3].score for hypothesis in alone]
+    for nbest in batched:
+        assert [hypothesis[3].score for hypothesis in nbest] == pytest.approx(
+            scores, abs=1e-3
+        )
+
+
+def test_one_by_one_where_espnet_decodes_no_batches():
+    class Echo(espnet_compat.OneByOne):
+        def __call__(self, wave):
+            return [wave]
+
+    assert Echo().batch_decode([[1], [2, 3]]) == [[[1]], [[2, 3]]]
+    assert Echo().batch_decode([[1, 0], [2, 3]], [1, 2]) == [[[1]], [[2, 3]]]
+
+
+def test_use_search_keeps_what_espnet_has_set_up(transformer_model, waves):
+    model = EspnetSpeech2Text(**transformer_model.files, **DECODING, penalty=0.1)
+    own = model.beam_search
+    own.set_hyp_primer([own.sos, 5])
+    before = _texts([model(waves["utt2"])])
+
+    assert use_search(model, "explicit_length", score_threshold=8.0) is model
+    new = model.beam_search
+    assert type(new) is ExplicitLengthBeamSearch
+    assert new.options.score_threshold == 8.0
+    assert new.options.nbest == 2
+    assert new.weights == own.weights
+    assert new.scorers == own.scorers
+    for name in ("sos", "eos", "n_vocab", "beam_size", "pre_beam_size", "hyp_primer",
+                 "token_list", "pre_beam_score_key", "do_pre_beam"):  # fmt: skip
+        assert getattr(new, name) == getattr(own, name), name
+    assert len(use_search(model, "simple", nbest=1)(waves["utt2"])) == 1
+
+    use_search(model, "espnet")
+    assert type(model.beam_search) is BatchBeamSearch
+    assert _texts([model(waves["utt2"])]) == before
+
+
+@pytest.mark.parametrize("beam_size", [3, 7, 60])
+def test_use_search_keeps_the_pre_beam_size(transformer_model, beam_size):
+    model = EspnetSpeech2Text(**transformer_model.files, beam_size=beam_size)
+    own = model.beam_search.pre_beam_size
+    assert use_search(model, "simple").beam_search.pre_beam_size == own
+
+
+def test_use_search_can_change_the_beam(transformer_model):
+    model = EspnetSpeech2Text(**transformer_model.files, beam_size=4, ctc_weight=0.3)
+    search = use_search(model, "explicit_length", beam_size=10).beam_search
+    assert (search.beam_size, search.pre_beam_size) == (10, 15)  # ratio 1.5, ESPnet's
+
+
+def test_use_search_espnet_chooses_as_espnet_does(rnn_model):
+    model = Speech2Text(**rnn_model.files, **DECODING, search="simple")
+    assert type(use_search(model, "espnet").beam_search) is BeamSearch
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"search": "simpel"}, "no search 'simpel'; did you mean simple"),
+        ({"search_conf": {"eos_threshold": 1.5}}, "an option of search: simple"),
+        ({"normalize_length": True}, "normalize_length does not go with"),
+        ({"streaming": True}, "streaming: .* does not go with"),
+        ({"time_sync": True}, "time_sync: .* does not go with"),
+        ({"search_conf": ["nbest"]}, "search_conf must be a mapping"),
+        ({"search_conf": {"nbest": 4}}, "asks for nbest 4, .* set nbest to 4 there"),
+        ({"search_conf": {"nbest": 4}, "nbest": 3}, "set nbest to 4 there"),
+        ({"beam_size": 0}, "beam_size must be a whole number of 1 or more, not 0"),
+        ({"ctc_weight": -0.1}, "ctc_weight must be from 0 to 1"),
+        ({"ctc_weight": 1.1}, "ctc_weight must be from 0 to 1"),
+        ({"minlenratio": 0.5, "maxlenratio": 0.4}, "minlenratio 0.5 asks for a longer"),
+        ({"minlenratio": 1.1}, "than maxlenratio 0.0 allows"),
+        ({"minlenratio": -5, "maxlenratio": -4}, "than maxlenratio -4 allows"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_mistakes_show_before_a_model_is_loaded(options, message, packed):
+    options = {"search": "explicit_length", **options}
+    with pytest.raises(ValueError, match=message):
+        if packed:
+            Speech2Text.from_pretrained("no-such-model.zip", **options)
+        else:
+            Speech2Text("no-such-config.yaml", "no-such-model.pth", **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"minlenratio": 0.4, "maxlenratio": 0.4},
+        {"minlenratio": 1.0},
+        {"minlenratio": -4, "maxlenratio": -4},
+        {"minlenratio": -9, "maxlenratio": 0.1},  # which is longer depends on the audio
+        {"ctc_weight": 1},
+        {"search_conf": {"nbest": 2}, "nbest": 2},
+    ],
+)
+def test_options_that_only_look_wrong(options):
+    with pytest.raises(FileNotFoundError):  # of the model
+        Speech2Text("no-such.yaml", "no-such.pth", search="simple", **options)
+
+
+@pytest.mark.parametrize("build", [Speech2Text, Speech2Text.from_pretrained])
+def test_keywords_that_are_none(build):
+    with pytest.raises(TypeError) as e:
+        build("no-such-model.zip", search="explicit_length", score_threshold=8.0)
+    assert str(e.value) == (
+        "score_threshold is an option of search: explicit_length: say "
+        "search_conf={'score_threshold': 8.0}"
+    )
+    with pytest.raises(TypeError, match="no option beamsize; did you mean beam_size?"):
+        build("no-such-model.zip", beamsize=4)
+
+
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+def test_a_model_without_ctc(search):
+    """ESPnet's default ctc_weight is 0.5."""
+    message = "ctc_weight is 0.5, and the model has no CTC: set ctc_weight: 0.0"
+    with pytest.raises(OptionError, match=message):
+        Speech2Text.from_pretrained(str(WITHOUT_CTC), search=search)
+
+
+def test_use_search_on_a_model_without_ctc(transformer_model):
+    model = EspnetSpeech2Text(**transformer_model.files, ctc_weight=0.3)
+    model.beam_search.scorers["ctc"].ctc = None
+    with pytest.raises(ValueError, match="ctc_weight is 0.3, and the model has no CTC"):
+        use_search(model, "explicit_length")
+
+
+def test_use_search_returns_as_many_as_it_is_told(transformer_model, waves):
+    model = EspnetSpeech2Text(**transformer_model.files, ctc_weight=0.3)
+    assert len(use_search(model, "simple")(waves["utt2"])) == 1
+    assert len(use_search(model, "simple", nbest=3)(waves["utt2"])) == 3
+
+
+def test_use_search_refuses_normalize_length(transformer_model):
+    model = EspnetSpeech2Text(**transformer_model.files, normalize_length=True)
+    with pytest.raises(ValueError, match="say length_norm: true in search_conf"):
+        use_search(model, "simple")
+
+
+@pytest.mark.parametrize("option", ["time_sync", "streaming"])
+def test_use_search_refuses_other_kinds_of_decoding(transformer_model, option):
+    files = transformer_model.files
+    model = EspnetSpeech2Text(**files, ctc_weight=0.5, **{option: True})
+    name = type(model.beam_search).__name__
+    with pytest.raises(
+        OptionError, match=f"its search is {name}; build the model without"
+    ):
+        use_search(model, "explicit_length")
+
+
+@pytest.mark.parametrize(
+    "attributes, message",
+    [
+        ({"beam_search_transducer": object()}, "it is a transducer"),
+        ({"hugging_face_model": object()}, "Hugging Face generation"),
+        ({}, "it has no beam search"),
+    ],
+)
+def test_use_search_refuses_models_without_beam_search(attributes, message):
+    model = SimpleNamespace(beam_search=None, nbest=1, **attributes)
+    with pytest.raises(OptionError, match=message):
+        use_search(model, "explicit_length")
+
+
+def test_use_search_refuses_what_is_no_model():
+    with pytest.raises(TypeError, match="takes an inference object .*, not NoneType"):
+        use_search(None, "explicit_length")
+
+
+# --- Audio that cannot be decoded -----------------------------------------------------
+
+BROKEN = {
+    "empty": np.zeros(0),
+    "one sample": np.ones(1),
+    "too short for the subsampling": np.ones(400),  # 6 frames of the 7 it needs
+    "NaN": np.array([0.1] * 2000 + [np.nan]),
+    "infinity": np.array([np.inf] + [0.1] * 2000),
+}
+MESSAGES = {
+    "empty": "the audio is empty",
+    "one sample": "the audio is too short for the encoder: 1 samples",
+    "too short for the subsampling": "too short for the encoder: 400 samples",
+    "NaN": "the audio holds NaN or infinity",
+    "infinity": "the audio holds NaN or infinity",
+}
+
+
+@pytest.fixture(scope="module", params=["transformer_model", "rnn_model"])
+def recogniser(request):
+    files = request.getfixturevalue(request.param).files
+    return Speech2Text(**files, **DECODING, search="explicit_length")
+
+
+@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("kind", [np.asarray, torch.tensor])
+def test_one_utterance_is_an_error_that_says_what_it_is(recogniser, what, kind):
+    with pytest.raises(AudioError, match=MESSAGES[what]):
+        recogniser(kind(BROKEN[what]))
+
+
+@pytest.mark.parametrize(
+    "what, kind, message",
+    [
+        ("a.flac", TypeError, "is a str: give its samples, an array or a tensor"),
+        (None, TypeError, "is a NoneType: "),
+        (np.float32(0.1), TypeError, "is a float32: "),
+        (
+            torch.zeros(1, 4000),
+            AudioError,
+            r"is of shape \(1, 4000\): give \(samples,\)",
+        ),
+    ],
+    ids=["a name", "nothing", "a sample", "a row"],
+)
+def test_what_is_no_audio(what, kind, message, transformer_model):
+    speech2text = Speech2Text(**transformer_model.files, search="simple", beam_size=2)
+    with pytest.raises(kind, match=f"^the audio {message}"):
+        speech2text(what)
+    with pytest.raises(kind, match=f"^utterance 1 of the list {message}"):
+        speech2text([np.zeros(4000), what])
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_in_a_list_it_has_the_empty_text(recogniser, what, waves):
+    # of the same length, so that no padding changes the encoder's output
+    sound = [waves["utt3"], waves["utt3"]]
+    alone = recogniser(sound[0])
+    for place in (0, 1, 2):
+        results = recogniser([*sound[:place], BROKEN[what], *sound[place:]])
+        (nothing,) = results.pop(place)
+        assert nothing[:3] == ("", [], [])
+        assert nothing[3].steps == 0
+        assert _texts(results) == _texts([alone, alone])
+
+
+def test_a_list_of_nothing_else(recogniser, caplog):
+    results = recogniser(list(BROKEN.values()))
+    assert [nbest[0][0] for nbest in results] == [""] * len(BROKEN)
+    said = "\n".join(caplog.messages)
+    for place, message in enumerate(MESSAGES.values()):
+        assert f"utterance {place} of the list: " in said and message in said
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_in_a_padded_array_it_is_an_error(recogniser, what, waves):
+    good, broken = torch.tensor(waves["utt3"]), torch.tensor(BROKEN[what])
+    if what in ("empty", "NaN", "infinity"):
+        padded = torch.nn.utils.rnn.pad_sequence([good, broken], batch_first=True)
+        lengths = [len(good), len(broken)]
+        message = "utterance 1 of the batch " + MESSAGES[what].removeprefix(
+            "the audio "
+        )
+    else:
+        padded, lengths, message = broken[None], [len(broken)], MESSAGES[what]
+    with pytest.raises(AudioError, match=message):
+        recogniser.batch_decode(padded, lengths)
+    for result in recogniser.batch_decode(torch.stack([good, good]), [len(good)] * 2):
+        assert _texts([result]) == _texts([recogniser(waves["utt3"])])
+
+
+def test_an_empty_list(recogniser):
+    assert recogniser([]) == []
+
+
+@pytest.mark.parametrize(
+    "n_samples, error", [(400, ScorerError), (3000, ScorerError), (3000, RuntimeError)]
+)
+def test_other_errors_are_not_put_down_to_the_audio(
+    recogniser, n_samples, error, monkeypatch
+):
+    def break_down(**batch):
+        raise error("something else")
+
+    monkeypatch.setattr(recogniser.asr_model, "encode", break_down)
+    for speech in (np.ones(n_samples), [np.ones(n_samples)] * 2):
+        with pytest.raises(error, match="something else"):
+            recogniser(speech)
+
+
+def test_nan_from_the_encoder_is_not_put_down_to_a_scorer(recogniser):
+    search = recogniser.beam_search
+    x = torch.zeros(2, 4, 16)
+    x[1, 2, 5] = torch.nan
+    with pytest.raises(ScorerError, match="encoder output of utterance 1 .* the audio"):
+        search(x, x_lengths=torch.tensor([4, 4]))
+
+
+@pytest.fixture
+def packed_model(transformer_model, tmp_path, monkeypatch):
+    """Pack the model as ESPnet does, with a cache folder of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(transformer_model.config.parent)
+    archive = tmp_path / "packed.zip"
+    pack(
+        files={"asr_model_file": transformer_model.weights},
+        yaml_files={"asr_train_config": transformer_model.config},
+        outpath=archive,
+    )
+    monkeypatch.chdir(tmp_path)
+    return archive
+
+
+def test_from_pretrained_takes_a_packed_zip(packed_model, transformer_model, waves):
+    model = Speech2Text.from_pretrained(str(packed_model), **DECODING, search="simple")
+    assert type(model) is Speech2Text
+    assert type(model.beam_search) is SimpleBeamSearch
+    direct = Speech2Text(**transformer_model.files, **DECODING, search="simple")
+    assert _texts([model(waves["utt1"])]) == _texts([direct(waves["utt1"])])
+
+
+def test_a_packed_zip_is_unpacked_once(packed_model, tmp_path):
+    from espnet_lenbias.options.packed_model import unpack_model
+
+    files = unpack_model(packed_model)
+    assert set(files) == {"asr_train_config", "asr_model_file"}
+    (weights,) = (tmp_path / "cache").rglob("model.pth")
+    written = weights.stat().st_mtime_ns
+    moved = packed_model.rename(tmp_path / "renamed.zip")  # the content counts
+    assert unpack_model(moved) == files
+    assert weights.stat().st_mtime_ns == written
+    # a folder that was left half unpacked is not trusted
+    (listing,) = (tmp_path / "cache").rglob(".files.json")
+    listing.unlink()
+    weights.write_bytes(b"half")
+    assert unpack_model(moved) == files
+    assert weights.stat().st_size > 4
+    weights.unlink()  # nor one that has lost a file
+    assert unpack_model(moved) == files
+    assert weights.is_file()
+
+
+@pytest.mark.parametrize(
+    "layout, more",
+    [("espnet2.legacy.nets", []), ("espnet.nets", ["encoder.embed.out.0.weight"])],
+)
+def test_layers_have_the_names_of_an_older_release_too(
+    layout, more, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(espnet_compat, "_layout", lambda: layout)
+    model = tmp_path / "model.pth"
+    names = ["encoder.embed.out.weight", "decoder.embed.0.weight"]
+    torch.save(dict.fromkeys(names, torch.ones(2)), model)
+    espnet_compat.add_older_names(model)
+    assert set(torch.load(model)) == {*names, *more}
+
+
+def test_releases_share_no_unpacked_model(packed_model, monkeypatch):
+    """Else one would change it under the hands of the other."""
+    from espnet_lenbias.options.packed_model import unpack_model
+
+    here = Path(unpack_model(packed_model)["asr_model_file"])
+    content = here.read_bytes()
+    monkeypatch.setattr(espnet_compat, "_layout", lambda: "espnet.nets")
+    there = Path(unpack_model(packed_model)["asr_model_file"])
+    assert "encoder.embed.out.0.weight" in torch.load(there)
+    assert here.read_bytes() == content
+
+
+def test_from_pretrained_without_a_tag_takes_the_files(rnn_model):
+    model = Speech2Text.from_pretrained(**rnn_model.files, **DECODING)
+    assert type(model) is Speech2Text
+
+
+def test_from_pretrained_hands_a_tag_to_the_model_zoo(rnn_model, monkeypatch):
+    asked = []
+
+    def download(tag):
+        asked.append(tag)
+        return rnn_model.files
+
+    monkeypatch.setattr("espnet_lenbias.espnet_compat.download_pretrained", download)
+    assert type(Speech2Text.from_pretrained("someone/some_model")) is Speech2Text
+    assert asked == ["someone/some_model"]
+
+
+def test_unusable_archives_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no file .*gone.zip"):
+        Speech2Text.from_pretrained(str(tmp_path / "gone.zip"))
+    (tmp_path / "text.zip").write_text("not a zip")
+    with pytest.raises(ValueError, match="text.zip is not a zip archive"):
+        Speech2Text.from_pretrained(str(tmp_path / "text.zip"))
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    with pytest.raises(ValueError, match="other.zip holds no meta.yaml"):
+        Speech2Text.from_pretrained(str(tmp_path / "other.zip"))
+
+
+@needs_espnet3
+def test_espnet3_builds_it_from_a_recipe_config(transformer_model, waves):
+    from espnet3.systems.base.inference_provider import InferenceProvider
+
+    config = yaml.safe_load(
+        """
+        device: cpu
+        model:
+          _target_: espnet_lenbias.Speech2Text
+          search: explicit_length
+          search_conf: {score_threshold: 8.0}
+          beam_size: 4
+          ctc_weight: 0.3
+        """
+    )
+    config["model"] |= transformer_model.files
+    model = InferenceProvider.build_model(config)
+    assert type(model) is Speech2Text
+    assert model.beam_search.options.score_threshold == 8.0
+    # its runner hands over lists
+    assert len(model(speech=[waves["utt1"], waves["utt2"]])) == 2
+
+
+def test_dtype_is_the_models(transformer_model):
+    model = Speech2Text(
+        **transformer_model.files, dtype="float64", search="explicit_length"
+    )
+    assert {p.dtype for p in model.beam_search.parameters()} == {torch.float64}

@@ -1,0 +1,199 @@
+"""Another search in inference objects of ESPnet beside its speech recogniser's."""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from espnet2.bin import (
+    asr_inference,
+    mt_inference,
+    s2t_inference,
+    slu_inference,
+    st_inference,
+)
+from espnet2.tasks.slu import SLUTask
+from espnet2.tasks.st import STTask
+
+from espnet_lenbias import (
+    ExplicitLengthBeamSearch,
+    SimpleBeamSearch,
+    mt,
+    s2t,
+    slu,
+    st,
+    use_search,
+)
+from espnet_lenbias.errors import AudioError, OptionError
+from tests import make_models as models
+from tests.make_models import make_model
+
+# name -> ESPnet's class, ours
+CLASSES = {
+    "st": (st_inference.Speech2Text, st.Speech2Text),
+    "mt": (mt_inference.Text2Text, mt.Text2Text),
+    "s2t": (s2t_inference.Speech2Text, s2t.Speech2Text),
+    "slu": (slu_inference.Speech2Understand, slu.Speech2Understand),
+}
+EXPLICIT = {"search": "explicit_length", "search_conf": {"score_threshold": 8.0}}
+
+
+def source_of(name: str, waves) -> Any:
+    return np.array([3, 4, 5, 6]) if name == "mt" else waves["utt3"]
+
+
+def texts(results) -> list[str]:
+    results = results[0] if isinstance(results, tuple) else results
+    return [result[0] for result in results]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_search_is_chosen_by_name_or_put_into_espnets(name, model_of, waves):
+    espnets, ours = CLASSES[name]
+    options = {**model_of(name).files, "beam_size": 4, "ctc_weight": 0.0, "nbest": 2}
+    chosen = ours.from_pretrained(**options, **EXPLICIT)
+    assert isinstance(chosen, espnets)
+    assert type(chosen.beam_search) is ExplicitLengthBeamSearch
+    assert chosen.beam_search.options.score_threshold == 8.0
+    assert chosen.beam_search.options.nbest == 2
+    source = source_of(name, waves)
+    results = chosen(source)
+    assert len(results) == 2
+    assert results[1][-1].score <= results[0][-1].score <= 0
+
+    built = espnets(**options)
+    before = texts(built(source))
+    assert use_search(built, "explicit_length", score_threshold=8.0) is built
+    assert texts(built(source)) == texts(results)
+    assert type(use_search(built, "simple").beam_search) is SimpleBeamSearch
+    assert texts(use_search(built, "espnet")(source)) == before
+    untouched = ours(**options)
+    assert texts(untouched(source)) == before
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_mistakes_show_before_a_model_is_loaded(name):
+    _, ours = CLASSES[name]
+    with pytest.raises(ValueError, match="no search 'simpel'; did you mean simple"):
+        ours("no-such.yaml", "no-such.pth", search="simpel")
+    with pytest.raises(TypeError, match="say search_conf={'score_threshold': 8.0}"):
+        ours.from_pretrained(
+            "no-such.zip", search="explicit_length", score_threshold=8.0
+        )
+
+
+@pytest.mark.parametrize("name", ["st", "slu", "s2t"])
+@pytest.mark.parametrize(
+    "audio", [np.zeros(0), np.full(4000, np.nan)], ids=["0", "NaN"]
+)
+def test_audio_that_cannot_be_decoded_is_named(name, audio, model_of):
+    _, ours = CLASSES[name]
+    model = ours(**model_of(name).files, ctc_weight=0.0, search="explicit_length")
+    with pytest.raises(AudioError, match="the audio (is empty|holds NaN)"):
+        model(audio)
+
+
+# --- Two searches in one object --------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["st_multi", "st_attention"])
+def test_the_translation_is_of_what_the_first_search_has_found(name, model_of, waves):
+    """Both steps done anew by ESPnet's modules, from the best source text."""
+    model = st.Speech2Text(**model_of(name).files, asr_beam_size=5, nbest=3, **EXPLICIT)
+    assert type(model.asr_beam_search) is ExplicitLengthBeamSearch
+    translations, sources = model(waves["utt5"])
+    *_, hypothesis, states = sources[0]
+
+    module = model.st_model
+    speech = torch.tensor(waves["utt5"], dtype=torch.float32).unsqueeze(0)
+    lengths = torch.tensor([speech.size(1)])
+    with torch.no_grad():
+        x, _, source_x, _ = module.encode(speech, lengths, return_int_enc=True)
+        wanted = []
+        for n in range(1, len(hypothesis.yseq)):
+            prefix = hypothesis.yseq[:n].unsqueeze(0)
+            (_, state), _ = module.extra_asr_decoder.batch_score(
+                prefix, [None], source_x, return_hs=True
+            )
+            wanted.append(state.squeeze(0))
+        torch.testing.assert_close(states, torch.stack(wanted))
+        y, _, _ = module.md_encoder(states.unsqueeze(0), torch.tensor([len(states)]))
+    pre_x = x[0] if name == "st_attention" else None
+    again = model.beam_search(x=y[0], pre_x=pre_x)
+    assert len(again) == 3
+    for hyp, (*_, found) in zip(again, translations):
+        assert hyp.yseq.tolist() == found.yseq.tolist()
+        assert hyp.score == pytest.approx(found.score, abs=1e-4)
+
+
+def test_without_an_extra_decoder_the_search_for_the_source_text_stays(model_of):
+    model = st.Speech2Text(**model_of("st").files, **EXPLICIT)
+    assert type(model.asr_beam_search) is not ExplicitLengthBeamSearch
+
+
+def test_a_translator_without_ctc_for_the_source_text(model_of):
+    model = st_inference.Speech2Text(**model_of("st_multi").files)
+    model.asr_beam_search.scorers["ctc"].ctc = None
+    with pytest.raises(
+        OptionError, match="asr_ctc_weight is 0.3, .* asr_ctc_weight: 0"
+    ):
+        use_search(model, "explicit_length")
+
+
+# --- What the search cannot serve ------------------------------------------------------
+
+
+@pytest.fixture
+def transducer_loss(monkeypatch):
+    """Stand in for the package whose loss transducers are trained with."""
+    module = ModuleType("warprnnt_pytorch")
+    module.RNNTLoss = lambda **_: None
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
+@pytest.mark.parametrize("name", ["st", "slu"])
+def test_a_transducer_says_so(name, transducer_loss, tmp_path, waves):
+    task = {"st": STTask, "slu": SLUTask}[name]
+    options = {**models.SPEECH, **models.TRANSDUCER}
+    joint = "st_joint_net_conf" if name == "st" else "joint_net_conf"
+    options[joint] = models.JOINT_NETWORK
+    options |= models.SOURCE if name == "st" else {}
+    model = make_model(tmp_path / "model", name, task, models.TOKENS, **options)
+    _, ours = CLASSES[name]
+    with pytest.raises(
+        OptionError, match="it is a transducer; search: espnet keeps it"
+    ):
+        ours(**model.files, **EXPLICIT)
+    assert ours(**model.files, search="espnet")(waves["utt1"])
+
+
+@pytest.mark.parametrize("name, option", [("slu", "streaming"), ("s2t", "partial_ar")])
+def test_other_searches_of_espnet_say_so(name, option, model_of):
+    espnets, _ = CLASSES[name]
+    model = espnets(**model_of(name).files, **{option: True})
+    kind = type(model.beam_search).__name__
+    with pytest.raises(OptionError, match=f"has another one: its search is {kind}; "):
+        use_search(model, "explicit_length")
+
+
+def test_mask_ctc_and_the_tool_for_transducers_say_so():
+    """As objects of those tools are made: the first has no `beam_search`."""
+    masked = asr_inference.Speech2Text.__new__(asr_inference.Speech2Text)
+    masked.s2t = type("MaskCTCInference", (), {})()
+    with pytest.raises(OptionError, match=r"it refines the output of CTC \(mask-CTC\)"):
+        use_search(masked, "explicit_length")
+    transducer = asr_inference.Speech2Text.__new__(asr_inference.Speech2Text)
+    transducer.beam_search = type("BeamSearchTransducer", (), {})()
+    with pytest.raises(OptionError, match="it is a transducer"):
+        use_search(transducer, "explicit_length")
+
+
+def test_a_packed_model_of_another_tool():
+    from espnet_lenbias.inference import st
+    from espnet_lenbias.errors import OptionError
+    from tests.bundled import bundled
+
+    with pytest.raises(OptionError, match="is a model of another tool: it holds asr_"):
+        st.Speech2Text.from_pretrained(str(bundled("asr_transformer")), ctc_weight=0.0)

@@ -1,0 +1,182 @@
+"""Speech-to-text of many languages and tasks: primers, batches, timestamps, windows."""
+
+import numpy as np
+import pytest
+from espnet2.bin import s2t_inference
+
+from espnet_lenbias import use_search
+from espnet_lenbias.errors import AudioError
+from espnet_lenbias.inference import s2t
+from espnet_lenbias.inference.s2t import Speech2Text
+from tests.conftest import RATE
+from tests.make_models import S2T_TOKENS, TIMES
+from tests.releases import needs_batches, needs_s2t_of_ctc_alone
+
+OPTIONS = {"beam_size": 4, "maxlenratio": -8}
+SEARCHES = ["explicit_length", "simple"]
+
+
+def ids(*tokens: str) -> list[int]:
+    return [S2T_TOKENS.index(token) for token in tokens]
+
+
+@pytest.fixture
+def build(model_of):
+    """Return what builds our object for the model with a decoder."""
+    files = model_of("s2t").files
+    return lambda **options: Speech2Text(**files, **{**OPTIONS, **options})
+
+
+@pytest.mark.parametrize(
+    "given, primer",
+    [
+        ({}, ids("<sos>", "<eng>", "<asr>", "<notimestamps>")),
+        (
+            {"lang_sym": "<deu>", "task_sym": "<st_deu>"},
+            ids("<sos>", "<deu>", "<st_deu>", "<notimestamps>"),
+        ),
+        ({"predict_time": True}, ids("<sos>", "<eng>", "<asr>")),
+        (
+            {"text_prev": "A B"},
+            ids("<sop>", "A", "B", "<sos>", "<eng>", "<asr>", "<notimestamps>"),
+        ),
+        ({"text_prev": "<na>"}, ids("<sos>", "<eng>", "<asr>", "<notimestamps>")),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("search", SEARCHES)
+def test_hypotheses_start_with_the_primer(search, given, primer, build, waves):
+    model = build(search=search, nbest=3)
+    for (text, tokens, token_ids, plain, hypothesis), espnets in zip(
+        model(waves["utt4"], **given), build()(waves["utt4"], **given)
+    ):
+        yseq = hypothesis.yseq.tolist()
+        assert yseq[: len(primer)] == primer
+        assert espnets[4].yseq[: len(primer)].tolist() == primer
+        assert yseq.count(ids("<eos>")[0]) == 1 and yseq[-1] == ids("<eos>")[0]
+        # what follows the start label, as in ESPnet's results
+        start = primer.index(ids("<sos>")[0]) + 1
+        labels = [i for i in yseq[start:-1] if i != 0]
+        assert token_ids == labels
+        assert text == " ".join(S2T_TOKENS[i] for i in labels)
+        special = {*ids("<sop>", "<sos>"), *range(len(S2T_TOKENS) - 29)}
+        assert plain == " ".join(S2T_TOKENS[i] for i in labels if i not in special)
+        # the primer does not count as output
+        assert len(yseq) - len(primer) <= 8 + 1
+
+
+def test_the_search_sees_the_primer(build, waves):
+    """Scores are those of ESPnet's own search for the same output after this primer."""
+    given = {"lang_sym": "<deu>", "text_prev": "A B C"}
+    wide = {"beam_size": 20, "nbest": 20}
+    ours, espnets = build(search="simple", **wide), build(**wide)
+    theirs = {
+        tuple(hyp.yseq.tolist()): float(hyp.score)
+        for *_, hyp in espnets(waves["utt2"], **given)
+    }
+    found = {
+        tuple(hyp.yseq.tolist()): hyp.score for *_, hyp in ours(waves["utt2"], **given)
+    }
+    limit = len(ids("<sop>", *"ABC", "<sos>", "<deu>", "<asr>", "<notimestamps>")) + 8
+    # at the limit ESPnet does not score the end label
+    both = {yseq for yseq in theirs.keys() & found.keys() if len(yseq) <= limit}
+    assert len(both) >= 2
+    for yseq in both:
+        assert found[yseq] == pytest.approx(theirs[yseq], abs=1e-3)
+    other = ours(waves["utt2"], lang_sym="<deu>", text_prev="D")
+    assert not {round(hyp.score, 3) for *_, hyp in other} & {
+        round(score, 3) for score in found.values()
+    }
+
+
+@needs_batches
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_batch_gives_what_its_utterances_give(search, build, waves, monkeypatch):
+    model = build(search=search, batch_size=3)
+    speech = [waves["utt1"], waves["utt3"], waves["utt5"]]
+    alone = [model(wave) for wave in speech]
+    shapes = []
+    forward = model.beam_search.forward
+    monkeypatch.setattr(
+        model.beam_search,
+        "forward",
+        lambda x, **more: (shapes.append(x.dim()), forward(x, **more))[1],
+    )
+    batch = model.batch_decode(speech)
+    assert shapes == [3]
+    for one, among_others in zip(alone, batch, strict=True):
+        assert among_others[0][:4] == one[0][:4]
+        assert among_others[0][4].score == pytest.approx(one[0][4].score, abs=1e-3)
+
+
+@needs_batches
+def test_an_utterance_of_a_batch_that_cannot_be_decoded_is_named(build, waves):
+    model = build(search="explicit_length")
+    with pytest.raises(AudioError, match="utterance 1 of the batch is empty"):
+        model.batch_decode([waves["utt1"], np.zeros(0)])
+
+
+def test_a_release_that_decodes_no_batches(build, waves, monkeypatch):
+    monkeypatch.setattr(s2t, "decodes_batches", lambda: False)
+    with pytest.raises(NotImplementedError, match="call the model for each"):
+        build(search="explicit_length").batch_decode([waves["utt1"]])
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_timestamps_follow_the_rules(search, build, waves):
+    """ESPnet's rules as a scorer: -inf for labels that may not be."""
+    model = build(search=search, nbest=5, predict_time=True)
+    first, last = ids(TIMES[0], TIMES[-1])
+    for *_, hyp in model(waves["utt3"]):
+        labels = hyp.yseq[3:-1].tolist()
+        assert first <= labels[0] <= last
+        if not hyp.forced:
+            times = [label for label in labels if first <= label <= last]
+            assert len(times) % 2 == 0
+            assert times == sorted(times)
+            assert first <= labels[-1] <= last
+
+
+@pytest.mark.parametrize("condition", [False, True])
+def test_long_recordings(condition, build, model_of):
+    """Window by window as ESPnet reads them, each found by the search."""
+    recording = 0.1 * np.random.default_rng(1).standard_normal(int(2.6 * RATE))
+    # the default of 202611; 202511's is 29 s, whatever the window
+    how = {"condition_on_prev_text": condition, "end_time_threshold": TIMES[0]}
+    model = build(search="explicit_length", predict_time=True)
+    primers = []
+    forward = model.beam_search.forward
+    model.beam_search.forward = lambda **more: (
+        primers.append(model.beam_search.hyp_primer),
+        forward(**more),
+    )[1]
+    utterances = model.decode_long(recording, **how)
+    assert len(primers) >= 3
+    assert all(primer[-3:] == ids("<sos>", "<eng>", "<asr>") for primer in primers)
+    assert {primer[0] for primer in primers[1:]} == set(
+        ids("<sop>" if condition else "<sos>")
+    )
+    starts = [start for start, _, _ in utterances]
+    assert starts == sorted(starts)
+
+    theirs = s2t_inference.Speech2Text(**model_of("s2t").files, **OPTIONS)
+    use_search(theirs, "explicit_length")
+    again = theirs.decode_long(recording, **how)
+    assert again == utterances
+
+
+@needs_s2t_of_ctc_alone
+def test_a_model_without_decoder_is_searched_by_ctc_alone(model_of, waves):
+    files = model_of("s2t_ctc").files
+    model = Speech2Text(**files, beam_size=30, nbest=3, search="explicit_length")
+    results = model(waves["utt1"], text_prev="A B")
+    scores = [hyp.score for *_, hyp in results]
+    assert scores == sorted(scores, reverse=True) and scores[0] <= 0
+    assert model.beam_search.weights["ctc"] == 1.0
+    for one, batched in zip(
+        model(waves["utt1"]), model.batch_decode([waves["utt1"]])[0]
+    ):
+        assert one[4].score <= 0 and batched[4].score <= 0
+    # the best path needs no search
+    espnets = s2t_inference.Speech2Text(**files)
+    assert model.best_path(waves["utt1"]) == espnets.best_path(waves["utt1"])

@@ -1,0 +1,178 @@
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+
+import pytest
+
+import espnet_lenbias
+from espnet_lenbias.options import registry
+from espnet_lenbias.options.registry import (
+    available_searches,
+    check_espnet_options,
+    check_nbest,
+    check_search_conf,
+    load_search,
+    search_options,
+    where_it_belongs,
+)
+
+
+def _another_packages_search(scorers, weights, *, temperature=1.0):
+    """Stand for a search that some other package registers."""
+
+
+@pytest.fixture
+def another_package(monkeypatch):
+    points = dict(registry._entry_points())
+    points["annealed"] = EntryPoint(
+        "annealed", f"{__name__}:_another_packages_search", registry.GROUP
+    )
+    monkeypatch.setattr(registry, "_entry_points", lambda: points)
+
+
+def test_public_names():
+    assert set(espnet_lenbias.__all__) == {
+        "ExplicitLengthBeamSearch",
+        "SimpleBeamSearch",
+        "Speech2Text",
+        "use_search",
+        "available_searches",
+        "__version__",
+    }
+    for name in espnet_lenbias.__all__:
+        assert getattr(espnet_lenbias, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Speech2Txt'"):
+        _ = espnet_lenbias.Speech2Txt
+
+
+def test_listing_and_checking_do_not_import_torch():
+    code = (
+        "import sys, espnet_lenbias as e; "
+        "from espnet_lenbias.options.registry import check_search_conf; "
+        "check_search_conf('explicit_length', {'score_threshold': 8.0}); "
+        "check_search_conf('espnet', {}); "
+        "print(e.available_searches(), 'torch' in sys.modules)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert out.stdout == "['espnet', 'explicit_length', 'simple'] False\n", out.stderr
+
+
+def test_searches_are_found_by_name():
+    from espnet_lenbias.search.beam_search import (
+        ExplicitLengthBeamSearch,
+        SimpleBeamSearch,
+    )
+
+    assert available_searches() == ["espnet", "explicit_length", "simple"]
+    assert load_search("explicit_length") is ExplicitLengthBeamSearch
+    assert load_search("simple") is SimpleBeamSearch
+
+
+def test_another_package_can_add_a_search(another_package):
+    assert available_searches() == ["annealed", "espnet", "explicit_length", "simple"]
+    assert load_search("annealed") is _another_packages_search
+    assert search_options("annealed") == {"temperature": 1.0}
+    check_search_conf("annealed", {"temperature": 2})
+    with pytest.raises(ValueError, match="no option temprature; did you mean temper"):
+        check_search_conf("annealed", {"temprature": 2})
+    check_espnet_options("annealed", {"normalize_length": True})  # its own business
+
+
+def test_unknown_search_names_the_nearest():
+    with pytest.raises(ValueError) as e:
+        load_search("explicit_lenght")
+    assert str(e.value) == (
+        "there is no search 'explicit_lenght'; did you mean explicit_length? "
+        "(available: espnet, explicit_length, simple)"
+    )
+
+
+@pytest.mark.parametrize(
+    "search, conf, message",
+    [
+        (
+            "explicit_length",
+            {"eos_threshold": 1.5},
+            "eos_threshold is an option of search: simple, not of explicit_length",
+        ),
+        (
+            "simple",
+            {"score_threshold": 8.0},
+            "score_threshold is an option of search: explicit_length, not of simple",
+        ),
+        ("espnet", {"length_norm": True}, "an option of search: simple, not of espnet"),
+        (
+            "simple",
+            {"length_nrom": True},
+            "no option length_nrom; did you mean length_n",
+        ),
+        (
+            "explicit_length",
+            {"score_threshold": -1},
+            "search_conf of explicit_length: score_threshold must be a number of 0 or",
+        ),
+        ("simple", {"keep_ended": "both"}, "keep_ended must be 'joint' or 'separate'"),
+        ("explicit_length", ["score_threshold"], "must be a mapping of options"),
+    ],
+)
+def test_mistakes_in_search_conf(search, conf, message):
+    with pytest.raises(ValueError, match=message):
+        check_search_conf(search, conf)
+
+
+def test_what_search_conf_may_hold():
+    check_search_conf("explicit_length", {"score_threshold": 8, "nbest": 3})
+    check_search_conf("simple", {"length_norm": True, "eos_threshold": 1.5})
+    # the n-best size that it needs is ESPnet's option
+    check_search_conf("explicit_length", {"exact_nbest": True})
+
+
+@pytest.mark.parametrize(
+    "option", ["streaming", "time_sync", "partial_ar", "hugging_face_decoder"]
+)
+def test_other_kinds_of_decoding_are_refused(option):
+    check_espnet_options("espnet", {option: True})
+    check_espnet_options("simple", {option: False})
+    with pytest.raises(ValueError, match=f"{option}: .* does not go with search: simp"):
+        check_espnet_options("simple", {option: True})
+
+
+def test_normalize_length_is_refused():
+    with pytest.raises(ValueError, match="search: simple: say length_norm: true"):
+        check_espnet_options("simple", {"normalize_length": True})
+    with pytest.raises(ValueError, match="it has no length bias to correct"):
+        check_espnet_options("explicit_length", {"normalize_length": True})
+    check_espnet_options("espnet", {"normalize_length": True})
+
+
+@pytest.mark.parametrize("name", ["espnet", "simple"])
+@pytest.mark.parametrize("option", ["beam_size", "nbest", "batch_size"])
+@pytest.mark.parametrize("value", [0, -1, 1.0, True, "4"])
+def test_counts_are_whole_numbers(name, option, value):
+    check_espnet_options(name, {option: 1})
+    with pytest.raises(ValueError, match=f"{option} must be a whole number of 1 or mo"):
+        check_espnet_options(name, {option: value})
+
+
+def test_espnets_search_may_have_any_weight_and_length():
+    check_espnet_options("espnet", {"ctc_weight": 2.0, "minlenratio": 1.5})
+    with pytest.raises(ValueError, match="ctc_weight must be from 0 to 1 .* not nan"):
+        check_espnet_options("simple", {"ctc_weight": float("nan")})
+    with pytest.raises(ValueError, match="minlenratio must be a number, not '0.5'"):
+        check_espnet_options("simple", {"minlenratio": "0.5"})
+
+
+def test_the_nbest_of_a_search_is_within_espnets():
+    check_nbest({"nbest": 2}, {"nbest": 2})
+    check_nbest({"nbest": None}, {"nbest": 2})  # all that there are
+    check_nbest({}, {})
+    with pytest.raises(ValueError, match="nbest 2, .* leave 1: set nbest to 2 there"):
+        check_nbest({"nbest": 2}, {})
+
+
+def test_where_an_option_belongs():
+    assert where_it_belongs("beamsize", ["beam_size"]) == "; did you mean beam_size?"
+    assert where_it_belongs("eos_threshold", ["beam_size"]) == (
+        "; it is an option of search: simple, and goes into search_conf"
+    )
+    assert where_it_belongs("xyz", ["beam_size"]) == ""

@@ -1,0 +1,250 @@
+"""The bundled model and audio through every way of choosing a search."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import hydra
+import pytest
+import soundfile
+import torch
+from espnet2.bin import asr_inference as espnets
+from omegaconf import OmegaConf
+from torch.nn.utils.rnn import pad_sequence
+
+from espnet_lenbias import Speech2Text, use_search
+from espnet_lenbias.bin import asr_inference
+from espnet_lenbias.compare.compare import (
+    Row,
+    Utterance,
+    compare,
+    encode,
+    read_set,
+)
+from espnet_lenbias.compare.summary import errors_of
+from espnet_lenbias.options.packed_model import model_files
+from espnet_lenbias.report.scoring import read_text
+from tests.bundled import bundled
+
+RECIPE = Path(__file__).parents[2] / "recipes" / "mini_librispeech"
+PACKED = str(bundled("asr_transformer"))
+SLICE = RECIPE / "slice" / "LibriSpeech"
+
+DECODING = {"beam_size": 8, "ctc_weight": 0.0, "lm_weight": 0.0}
+
+
+def utterances(name: str) -> list[Utterance]:
+    """Return a set of the bundled audio, the longest utterances first."""
+    return sorted(read_set(SLICE, name), key=lambda u: -len(u.reference.split()))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Speech2Text.from_pretrained(PACKED, **DECODING)
+
+
+@pytest.fixture(scope="module")
+def few() -> list[Utterance]:
+    """Four utterances of different lengths."""
+    return utterances("dev-clean")[::3][:4]
+
+
+@pytest.fixture(scope="module")
+def expected(few) -> dict[str, str]:
+    """What the search finds in Python, utterance by utterance."""
+    model = Speech2Text.from_pretrained(PACKED, search="explicit_length", **DECODING)
+    texts = {u.key: model(soundfile.read(u.audio)[0])[0][0] for u in few}
+    assert all(texts.values())
+    return texts
+
+
+@pytest.fixture
+def wav_scp(few, tmp_path) -> Path:
+    scp = tmp_path / "wav.scp"
+    scp.write_text("".join(f"{u.key} {u.audio}\n" for u in few))
+    return scp
+
+
+@pytest.fixture
+def decode_yaml(tmp_path) -> Path:
+    """The decode config that an ESPnet user has, and one line more."""
+    path = tmp_path / "decode.yaml"
+    lines = [f"{key}: {value}" for key, value in DECODING.items()]
+    path.write_text("\n".join([*lines, "search: explicit_length\n"]))
+    return path
+
+
+def test_most_words_of_clean_audio_are_right(few, expected):
+    """The model is a real one, not only something that runs."""
+    words = [(u.reference.split(), expected[u.key].split()) for u in few]
+    hits = sum(len(set(said) & set(heard)) for said, heard in words)
+    assert hits > 0.7 * sum(len(set(said)) for said, _ in words)
+
+
+# --- Four ways of choosing ------------------------------------------------------------
+
+
+def test_drop_in(wav_scp, decode_yaml, tmp_path, expected):
+    out = tmp_path / "out"
+    status = asr_inference.main(
+        ["--config", str(decode_yaml), "--model_tag", PACKED, "--output_dir", str(out)]
+        + ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
+        + ["--num_workers", "0"]
+    )
+    assert status == 0
+    assert read_text(out / "1best_recog" / "text") == expected
+
+
+def test_wrapper(wav_scp, decode_yaml, tmp_path, expected):
+    out = tmp_path / "out"
+    files = model_files(PACKED)
+    command = [
+        sys.executable,
+        "-m",
+        "espnet_lenbias",
+        "-m",
+        "espnet2.bin.asr_inference",
+    ]
+    command += ["--asr_train_config", files["asr_train_config"]]
+    command += ["--asr_model_file", files["asr_model_file"]]
+    command += ["--config", str(decode_yaml), "--output_dir", str(out)]
+    command += ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert read_text(out / "1best_recog" / "text") == expected
+
+
+def test_espnet3(few, expected):
+    """As the `model:` of a recipe's conf/inference.yaml is built."""
+    conf = OmegaConf.create(
+        {
+            "_target_": "espnet_lenbias.Speech2Text",
+            "search": "explicit_length",
+            **model_files(PACKED),
+            **DECODING,
+        }
+    )
+    model = hydra.utils.instantiate(conf)
+    texts = {u.key: model(soundfile.read(u.audio)[0])[0][0] for u in few}
+    assert texts == expected
+
+
+def test_use_search_on_espnets_own_object(few, expected):
+    model = espnets.Speech2Text(**model_files(PACKED), **DECODING)
+    use_search(model, "explicit_length")
+    texts = {u.key: model(soundfile.read(u.audio)[0])[0][0] for u in few}
+    assert texts == expected
+
+
+def test_search_espnet_writes_espnets_files(wav_scp, tmp_path):
+    files = model_files(PACKED)
+    command = [
+        *("--asr_train_config", files["asr_train_config"]),
+        *("--asr_model_file", files["asr_model_file"]),
+        *("--data_path_and_name_and_type", f"{wav_scp},speech,sound"),
+        *("--beam_size", "4", "--ctc_weight", "0.3", "--num_workers", "0"),
+    ]
+    asr_inference.main([*command, "--output_dir", str(tmp_path / "ours")])
+    espnets.main([*command, "--output_dir", str(tmp_path / "theirs")])
+    theirs = {p.name: p.read_bytes() for p in (tmp_path / "theirs").glob("*/*")}
+    ours = {p.name: p.read_bytes() for p in (tmp_path / "ours").glob("*/*")}
+    assert ours == theirs
+    assert set(ours) == {"text", "token", "token_int", "score"}
+
+
+# --- What the search is for -----------------------------------------------------------
+
+
+def test_row_1_a_larger_beam_loses_nothing(model):
+    """Long noisy utterances: simple search loses words by its beam, this one none."""
+    rows = [
+        Row(search, search, beam)
+        for search in ("simple", "explicit_length")
+        for beam in (20, 50, 200)
+    ]
+    by_row: dict[tuple[str, int], list] = {}
+    for results in compare(model, rows, utterances("dev-other")[::4]):
+        for result in results:
+            by_row.setdefault((result.search, result.beam_size), []).append(result)
+    errors = {key: errors_of(results) for key, results in by_row.items()}
+    explicit = [errors["explicit_length", beam] for beam in (20, 50, 200)]
+    simple = [errors["simple", beam] for beam in (20, 50, 200)]
+    assert simple[2].deletions > simple[0].deletions
+    assert simple[2].length_ratio < 0.9 < explicit[2].length_ratio
+    assert explicit[2].wer < simple[2].wer
+    for larger in explicit[1:]:
+        assert larger.wer <= explicit[0].wer + 1.5
+    assert all(r.text for r in by_row["explicit_length", 200])
+
+
+def test_row_18_a_padded_batch_equals_its_utterances(model, few):
+    encoded = [encode(model, u.audio) for u in few]
+    conf = {"nbest": 3, "score_threshold": 10.0}
+    search = use_search(
+        Speech2Text.from_pretrained(PACKED, beam_size=8, ctc_weight=0.3),
+        "explicit_length",
+        **conf,
+    ).beam_search
+    alone = [search(x) for x in encoded]
+    lengths = torch.tensor([len(x) for x in encoded])
+    padded = pad_sequence(encoded, batch_first=True, padding_value=50.0)
+    together = search(padded, x_lengths=lengths)
+    for one, other in zip(alone, together, strict=True):
+        assert [h.yseq.tolist() for h in one] == [h.yseq.tolist() for h in other]
+        assert [h.score for h in one] == pytest.approx(
+            [h.score for h in other], abs=1e-3
+        )
+
+
+def test_lists_are_decoded_as_batches_of_the_same_texts(few, expected):
+    """Padding reaches the encoder's convolutions, so only nearly all must agree."""
+    model = Speech2Text.from_pretrained(PACKED, search="explicit_length", **DECODING)
+    results = model([soundfile.read(u.audio)[0] for u in few])
+    assert len(results) == len(few)
+    same = [nbest[0][0] == expected[u.key] for nbest, u in zip(results, few)]
+    assert sum(same) >= len(few) - 1
+
+
+# --- The demo -------------------------------------------------------------------------
+
+
+def test_the_demo_speaks_before_it_loads_anything_large():
+    code = (
+        "import runpy, sys; sys.argv[1:] = ['--model', 'gone.zip']\n"
+        "try: runpy.run_path(sys.argv[0], run_name='__main__')\n"
+        "except SystemExit as e: print(e, 'torch' in sys.modules)"
+    )
+    code = code.replace("sys.argv[0]", repr(str(RECIPE / "demo.py")))
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    lines = run.stdout.splitlines()
+    assert lines[0].startswith("14 searches, 80 utterances of dev-other, test-other")
+    assert "The defaults take 3 to 4 minutes on two idle CPU cores." in lines
+    assert lines[-1].startswith("demo.py: there is no model gone.zip: name one with")
+    assert lines[-1].endswith(" False"), run.stderr
+
+
+def test_the_demo_adds_a_huge_beam_on_a_few_utterances(tmp_path):
+    options = "--sets dev-clean --utterances 3 --searches simple explicit_length"
+    options += " --beams 2 --largest 4 --huge 400 --few 2"  # of 300 labels
+    command = [sys.executable, str(RECIPE / "demo.py"), *options.split()]
+    command += ["--output_dir", str(tmp_path), "--model", PACKED]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    with (tmp_path / "huge.csv").open() as f:
+        lines = list(csv.DictReader(f))
+    assert [(line["search"], line["beam_size"]) for line in lines] == [
+        (search, beam)
+        for search in ("simple", "explicit_length")
+        for beam in ("2", "4", "400")
+    ]
+    with (tmp_path / "utterances.csv").open() as f:
+        results = list(csv.DictReader(f))
+    with (tmp_path / "huge_utterances.csv").open() as f:
+        few = {row["utterance"] for row in csv.DictReader(f)}
+    assert len(few) == 2
+    small = [r for r in results if r["search"] == "simple" and r["beam_size"] == "2"]
+    assert len(small) == 3
+    steps = [int(r["steps"]) for r in small if r["utterance"] in few]
+    assert float(lines[0]["steps"]) == sum(steps) / 2
+    assert "2 of the utterances (references: " in run.stdout

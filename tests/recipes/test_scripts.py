@@ -1,0 +1,460 @@
+"""The recipes' scripts: what they refuse before any work, and what --help says.
+
+They run on copies in folders that are empty otherwise, with a Python that only takes down
+what it is asked for.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+
+MT, MINI, LIBRI = "mini_mt/run.sh", "mini_librispeech/run.sh", "librispeech/run.sh"
+TABLES = "librispeech/mini.sh"
+SCRIPTS = (MT, MINI, LIBRI, TABLES)
+
+STAGES = {MT: 6, MINI: 12, LIBRI: 4}
+
+# The least value of each whole number other than the stages.
+NUMBERS = {
+    MT: {"sentences": 0},
+    MINI: {"utterances": 0, "jobs": 1, "units": 1},
+    LIBRI: {"utterances": 0, "ngpu": 0, "nj": 1, "batch_size": 1},
+    TABLES: {"utterances": 1, "tuning_utterances": 1, "nj": 1},
+}
+
+# It writes the tables, where a folder for them is named.
+PYTHON = """\
+#!/bin/bash
+echo "$*" >> "$(dirname "$0")/asked"
+while [ $# -gt 0 ]; do
+    if [ "$1" = --output_dir ]; then
+        mkdir -p "$2"; echo new > "$2/comparison.md"; echo new > "$2/comparison.csv"
+    fi
+    shift
+done
+"""
+
+
+@pytest.fixture
+def recipes(tmp_path) -> Path:
+    """Copies of the scripts, and nothing else that a stage could read."""
+    for path in [*RECIPES.glob("*.sh"), *RECIPES.glob("*/*.sh")]:
+        copy = tmp_path / path.relative_to(RECIPES)
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copy(path, copy)
+    _program(tmp_path / "python", PYTHON)
+    return tmp_path
+
+
+def _program(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def _run(
+    recipes: Path, script: str, *options: object, python: Path | None = None
+) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [recipes / script, *map(str, options)],
+        cwd=recipes,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={"PATH": "/usr/bin:/bin", "PYTHON": str(python or recipes / "python")},
+    )
+
+
+def _make(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def _asked(recipes: Path) -> list[str]:
+    """What the Python was asked for, but for whether it has the package."""
+    path = recipes / "asked"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [line for line in lines if line != "-c import espnet_lenbias"]
+
+
+def _refused(recipes: Path, run: subprocess.CompletedProcess, message: str) -> None:
+    assert run.stderr == message + "\n"
+    assert run.stdout == ""
+    assert run.returncode == 2
+    assert _asked(recipes) == []
+
+
+def _variables(script: str) -> dict[str, str]:
+    """The variables at the top of a script with their values."""
+    top = (RECIPES / script).read_text().partition(". ../options.sh")[0]
+    return {
+        name: value.partition(" #")[0].strip()
+        for name, value in re.findall(r"^([a-z_]+)=(.*)$", top, re.MULTILINE)
+    }
+
+
+# --- Stages ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", STAGES)
+def test_there_are_as_many_stages(script):
+    text = (RECIPES / script).read_text()
+    stages = [int(n) for n in re.findall(r"^if runs (\d+); then$", text, re.MULTILINE)]
+    assert stages == list(range(1, STAGES[script] + 1))
+    said = [int(n) for n in re.findall(r'^    say "stage (\d+): ', text, re.MULTILINE)]
+    assert said == stages
+
+
+NO_STAGE = ("six", "", "0", "-1", "1.5", "1 2", "08", "9" * 30)
+NO_STOP_STAGE = ("all", "0", "-2", "")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [*(("stage", v) for v in NO_STAGE), *(("stop_stage", v) for v in NO_STOP_STAGE)],
+)
+@pytest.mark.parametrize("script", STAGES)
+def test_a_stage_that_is_none(script, option, value, recipes):
+    run = _run(recipes, script, f"--{option}", value)
+    # to stop behind the last is to stop there
+    allowed = f"1 to {STAGES[script]}" if option == "stage" else "1 on"
+    expected = f"--{option} {value}: must be a whole number from {allowed}"
+    _refused(recipes, run, f"run.sh: {expected}")
+
+
+@pytest.mark.parametrize("script", STAGES)
+def test_a_stage_behind_the_last(script, recipes):
+    last = STAGES[script]
+    run = _run(recipes, script, "--stage", last + 1, "--stop_stage", last + 1)
+    expected = f"--stage {last + 1}: must be a whole number from 1 to {last}"
+    _refused(recipes, run, f"run.sh: {expected}")
+
+
+@pytest.mark.parametrize("script", STAGES)
+def test_a_stop_stage_before_the_first(script, recipes):
+    run = _run(recipes, script, "--stop_stage", 2, "--stage", 3)
+    _refused(
+        recipes,
+        run,
+        "run.sh: --stop_stage 2: no stage would run; with --stage 3 it must be a whole "
+        "number from 3 on",
+    )
+
+
+# --- Numbers --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_all_whole_numbers_are_tested_here(script):
+    variables = _variables(script).items()
+    numbers = {name for name, value in variables if re.fullmatch(r"\d+", value)}
+    assert numbers - {"stage", "stop_stage"} == NUMBERS[script].keys()
+
+
+@pytest.mark.parametrize(
+    ("script", "option"), [(s, o) for s in SCRIPTS for o in NUMBERS[s]]
+)
+def test_a_number_that_is_none(script, option, recipes):
+    least = NUMBERS[script][option]
+    for value in ("-3", str(least - 1), "three", "2.5", "2x", "010", "", "1 2"):
+        run = _run(recipes, script, f"--{option}", value)
+        expected = f"--{option} {value}: must be a whole number from {least} on"
+        _refused(recipes, run, f"{Path(script).name}: {expected}")
+
+
+@pytest.mark.parametrize(
+    ("script", "option", "value", "message"),
+    [
+        (LIBRI, "beams", "4 x", "x is not a whole number from 1 on"),
+        (LIBRI, "beams", "0 4", "0 is not a whole number from 1 on"),
+        (LIBRI, "beams", "4,8", "4,8 is not a whole number from 1 on"),
+        (LIBRI, "lm_weights", "0.1 much", "much is not a number"),
+        (TABLES, "beams", "-4", "-4 is not a whole number from 1 on"),
+        (TABLES, "lm_weights", "0.1.2", "0.1.2 is not a number"),
+        (MINI, "slice_sets", "a=1 b", "b is not <set>=<a whole number from 1 on>"),
+        (MINI, "slice_sets", "a=0", "a=0 is not <set>=<a whole number from 1 on>"),
+    ],
+)
+def test_a_word_of_a_list(script, option, value, message, recipes):
+    run = _run(recipes, script, f"--{option}", value)
+    _refused(recipes, run, f"{Path(script).name}: --{option} {value}: {message}")
+
+
+def test_no_lm_weight_to_choose_from(recipes):
+    run = _run(recipes, TABLES, "--lm_weights", "")
+    _refused(recipes, run, "mini.sh: --lm_weights: must name one or more")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--beams", "4 16", "--lm_weights", "0.0 .5 1. -1 1e-2"),
+        ("--beams", "", "--lm_weights", "", "--utterances", "0", "--ngpu", "1"),
+    ],
+)
+def test_numbers_that_are_allowed(options, recipes):
+    run = _run(recipes, LIBRI, *options)
+    # of what is read first nothing is here
+    missing = "there is no download/LibriSpeech/dev-clean"
+    where = "--librispeech names the folder that holds it"
+    _refused(recipes, run, f"run.sh: {missing}: {where}")
+
+
+# --- What a stage reads ---------------------------------------------------------------
+
+
+def _each(pattern: str, *words: str) -> list[str]:
+    return [pattern.format(word) for word in words]
+
+
+SETS = ("dev-clean", "dev-other", "test-clean", "test-other")
+MT_TRAIN = _each("data/train/{}", "src_text", "text")
+MT_DEV = _each("data/dev/{}", "src_text", "text")
+MT_TOKENS = _each("data/tokens/{}", "tokens.txt", "src_tokens.txt")
+TRAIN = _each("data/train-clean/{}", "wav.scp", "text")
+DEV = _each("data/dev/{}", "wav.scp", "text")
+BPE = _each("data/token_list/{}", "bpe.model", "tokens.txt")
+NORM = ["exp/asr_stats/train/feats_stats.npz"]
+SHAPES = [
+    f"exp/asr_stats/{s}/{name}"
+    for s in ("train", "valid")
+    for name in ("speech_shape", "text_shape.bpe")
+]
+ASR = _each("exp/asr_transformer/{}", "config.yaml", "valid.acc.ave.pth")
+SENTENCES = {2: TRAIN + DEV, 3: BPE, 4: NORM + SHAPES}
+AUDIO = _each("corpus/LibriSpeech/{}", *SETS)
+ROW = "exp/e_branchformer_librispeech/simple_beam4_lm0.0"
+
+# Script -> stage -> what it reads, by the stage that makes it.
+READ = {
+    MT: {
+        2: {1: MT_TRAIN},
+        3: {1: MT_TRAIN + MT_DEV, 2: MT_TOKENS},
+        4: {
+            1: MT_TRAIN + MT_DEV,
+            2: MT_TOKENS,
+            3: [
+                f"exp/mt_stats/{s}/{text}_shape"
+                for s in ("train", "valid")
+                for text in ("src_text", "text")
+            ],
+        },
+        5: {4: _each("exp/mt_transformer/{}", "config.yaml", "valid.acc.ave.pth")},
+        6: {1: _each("data/test/{}", "src_text", "text"), 5: ["pretrained/mt.zip"]},
+    },
+    MINI: {
+        2: {1: _each("corpus/LibriSpeech/{}", "train-clean", "train-words") + AUDIO},
+        3: {2: TRAIN},
+        4: {2: TRAIN + DEV, 3: BPE},
+        5: {
+            2: DEV + _each("data/train-words/{}", "wav.scp", "text"),
+            3: BPE,
+            4: NORM,
+        },
+        6: {**SENTENCES, 5: ["exp/asr_words/valid.acc.best.pth"]},
+        7: {**SENTENCES, 6: ["exp/asr_sentences/valid.acc.best.pth"]},
+        8: {**SENTENCES, 7: ASR},
+        9: {2: TRAIN + DEV + _each("data/{}/text", *SETS), 3: BPE},
+        10: {
+            3: BPE,
+            4: NORM,
+            7: ASR,
+            8: _each("exp/asr_rnn/{}", "config.yaml", "valid.acc.ave.pth"),
+            9: _each("exp/lm/{}", "config.yaml", "valid.loss.best.pth"),
+        },
+        11: {
+            1: _each(
+                "corpus/LibriSpeech/{}",
+                *("SPEAKERS.TXT", "dev-other", "test-other", "dev-clean"),
+            )
+        },
+        12: {1: AUDIO, 10: ["pretrained/asr_transformer.zip"]},
+    },
+    LIBRI: {
+        3: {
+            1: _each("data/{}/wav.scp", *SETS),
+            2: ["exp/e_branchformer_librispeech/model.yaml"],
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("script", "stage"), [(script, stage) for script in READ for stage in READ[script]]
+)
+def test_a_missing_input_is_named_with_the_stage_that_makes_it(script, stage, recipes):
+    """Each in turn, until all are there and the stage begins."""
+    makers = {f: maker for maker, files in READ[script][stage].items() for f in files}
+    options = ("--stage", stage, "--stop_stage", stage)
+    while makers:
+        run = _run(recipes, script, *options)
+        missing = run.stderr.removeprefix("run.sh: there is no ").partition(":")[0]
+        maker = makers.pop(missing, None)
+        message = f"stage {maker} makes it, stage {stage} reads it"
+        _refused(recipes, run, f"run.sh: there is no {missing}: {message}")
+        _make((recipes / script).parent, missing)
+    run = _run(recipes, script, *options)
+    assert f" stage {stage}: " in run.stdout
+    assert "there is no" not in run.stderr
+
+
+def test_a_report_without_data_or_decodings(recipes):
+    folder = recipes / "librispeech"
+    for missing, maker, files in [
+        ("data/*/text", 1, ["data/dev-clean/text"]),
+        (
+            "exp/e_branchformer_librispeech/*/*/1best_recog/text",
+            3,
+            [f"{ROW}/dev-clean/1best_recog/text"],
+        ),
+    ]:
+        run = _run(recipes, LIBRI, "--stage", 4)
+        message = f"there is no {missing}: stage {maker} makes it, stage 4 reads it"
+        _refused(recipes, run, f"run.sh: {message}")
+        _make(folder, *files)
+    run = _run(recipes, LIBRI, "--stage", 4)
+    assert " stage 4: score and report" in run.stdout
+
+
+def test_what_a_later_stage_reads_is_looked_for_before_the_first_begins(recipes):
+    folder = recipes / "mini_mt"
+    _make(folder, *READ[MT][5][4], "data/test/text")
+    run = _run(recipes, MT, "--stage", 5)
+    message = "data/test/src_text: stage 1 makes it, stage 6 reads it"
+    _refused(recipes, run, f"run.sh: there is no {message}")
+
+
+def test_what_the_run_makes_is_not_looked_for(recipes):
+    run = _run(recipes, MT, "--stop_stage", 99)
+    assert " stage 1: corpus\n" in run.stdout
+    assert "there is no" not in run.stderr
+    assert _asked(recipes)[0] == "-m local.make_corpus --out data"
+
+
+def test_paths_with_spaces(recipes):
+    run = _run(recipes, MT, "--stage", 2, "--data", "my data")
+    message = "my data/train/src_text: stage 1 makes it, stage 2 reads it"
+    _refused(recipes, run, f"run.sh: there is no {message}")
+
+
+def test_the_tables_need_a_bundled_model_and_the_mini_corpus(recipes):
+    run = _run(recipes, TABLES, "--model", "asr_rmm")
+    missing = "../mini_librispeech/pretrained/asr_rmm.zip"
+    where = "--model is asr_transformer or asr_rnn"
+    _refused(recipes, run, f"mini.sh: there is no {missing}: {where}")
+
+    _make(recipes / "mini_librispeech", "pretrained/asr_rnn.zip")
+    run = _run(recipes, TABLES, "--model", "asr_rnn")
+    missing = "../mini_librispeech/corpus/LibriSpeech/dev-other"
+    where = "../mini_librispeech/run.sh --stage 1 --stop_stage 1 makes it"
+    _refused(recipes, run, f"mini.sh: there is no {missing}: {where}")
+
+
+# --- The tables of mini_mt ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ((), "results"),
+        (("--sentences", 0), "results"),
+        (("--sentences", 3), None),
+        (("--sentences", 3, "--results", "mine/few"), "mine/few"),
+        (("--results", "mine"), "mine"),
+    ],
+)
+def test_where_tables_are_kept(options, kept, recipes):
+    folder = recipes / "mini_mt"
+    _make(folder, "data/test/src_text", "data/test/text", "pretrained/mt.zip")
+    _make(folder, "results/comparison.md", "results/comparison.csv")  # the bundled ones
+    run = _run(recipes, MT, "--stage", 6, *options)
+    assert run.returncode == 0, run.stderr
+    new = {
+        str(path.relative_to(folder))
+        for path in folder.rglob("comparison.*")
+        if path.read_text() == "new\n"
+    }
+    folders = ["exp/compare", *([kept] if kept else [])]
+    assert new == {f"{f}/comparison.{form}" for f in folders for form in ("md", "csv")}
+
+
+# --- --help ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_help_has_the_stages_and_the_options_with_their_defaults(script, recipes):
+    run = _run(recipes, script, "--help")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert not (recipes / "asked").exists()
+    said = run.stdout.splitlines()
+    assert said[0] == f"usage: ./{Path(script).name} [--option value]..."
+    stages = [int(n) for n in re.findall(r"^  (\d+): \w", run.stdout, re.MULTILINE)]
+    assert stages == list(range(1, STAGES.get(script, 0) + 1))
+    options = dict(re.findall(r"^  --(\w+) (.*)$", run.stdout, re.MULTILINE))
+    defaults = {name: text.partition("# ")[0].strip() for name, text in options.items()}
+    assert defaults == _variables(script)
+
+
+@pytest.mark.parametrize(
+    ("script", "lines"),
+    [
+        (
+            MT,
+            [
+                "Mini MT: make the corpus, train, pack, compare searches.",
+                "  4: training, log in $exp/train.log",
+                "  --stop_stage 6        # the last",
+            ],
+        ),
+        (
+            MINI,
+            ["  12: compare searches, in pure attention, logs in $compared/<set>/log"],
+        ),
+        (LIBRI, ["  2: model", '  --sets "dev-clean dev-other test-clean test-other"']),
+        (TABLES, ["    ./mini.sh --model asr_rnn", "  --nj 1"]),
+    ],
+)
+def test_lines_of_help(script, lines, recipes):
+    said = _run(recipes, script, "-h").stdout.splitlines()
+    assert set(lines) <= set(said)
+
+
+def test_help_behind_other_options(recipes):
+    run = _run(recipes, MT, "--sentences", "-3", "--help")
+    assert run.returncode == 0
+    assert run.stdout.startswith("usage: ./run.sh")
+
+
+# --- PYTHON ---------------------------------------------------------------------------
+
+HOW = "make install at the top of the project, or PYTHON=..."
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_python_without_the_package(script, recipes):
+    python = _program(
+        recipes / "bare", f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n'
+    )
+    run = _run(recipes, script, python=python)
+    cause = "ModuleNotFoundError: No module named 'espnet_lenbias'"
+    _refused(recipes, run, f"{python} has no espnet_lenbias ({cause}): {HOW}")
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_python_that_is_not_there(script, recipes):
+    run = _run(recipes, script, python=recipes / "gone")
+    said = run.stderr.splitlines()
+    assert len(said) == 1
+    assert said[0].startswith(f"{recipes}/gone has no espnet_lenbias (")
+    assert said[0].endswith(f"No such file or directory): {HOW}")
+    assert run.returncode == 2
