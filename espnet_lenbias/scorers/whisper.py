@@ -9,7 +9,7 @@ h is the number of heads, d the size of one, D = h d; the other symbols are thos
 :mod:`.base`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn.functional import embedding, scaled_dot_product_attention
@@ -38,7 +38,7 @@ class Attention(NamedTuple):
     k_norm: torch.nn.Module = torch.nn.Identity()
 
     @classmethod
-    def of(cls, attention: torch.nn.Module) -> "Attention":
+    def of(cls, attention: Any) -> "Attention":
         """Name the modules of a `whisper.model.MultiHeadAttention`."""
         query, h = attention.query, attention.n_head
         size = query.out_features // h
@@ -54,7 +54,7 @@ class WhisperDecoderState(NamedTuple):
     labels: LabelCache
 
 
-def supports(decoder: object) -> bool:
+def supports(decoder: Any) -> bool:
     """Tell whether this adapter computes what the decoder computes.
 
     It does for what ESPnet builds, linear layers with LoRA included; a decoder with other
@@ -200,8 +200,11 @@ def _attend_frames(
     query = queries(attention, x)
     contexts = []
     for span in spans:
-        hyps = (query[span.rows], *frames_kv[span.utt])  # (n_b or T, h, d)
-        one = (values.transpose(0, 1).unsqueeze(0) for values in hyps)
-        context = scaled_dot_product_attention(*one)  # (1, h, n_b, d)
+        keys, values = frames_kv[span.utt]  # (T, h, d)
+        # (1, h, n_b or T, d)
+        by_head = [
+            x.transpose(0, 1).unsqueeze(0) for x in (query[span.rows], keys, values)
+        ]
+        context = scaled_dot_product_attention(by_head[0], by_head[1], by_head[2])
         contexts.append(context.squeeze(0).transpose(0, 1).flatten(1))
     return attention.linear_out(torch.cat(contexts))

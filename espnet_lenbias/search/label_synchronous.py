@@ -43,6 +43,7 @@ class LabelSynchronousSearch(BeamSearch):
     """
 
     rule: EndingRule
+    __signature__: inspect.Signature
 
     def __init_subclass__(cls, **kwargs: Any):
         """Have `help` and others see the arguments here before a search's own options."""
@@ -50,8 +51,9 @@ class LabelSynchronousSearch(BeamSearch):
         shared = inspect.signature(LabelSynchronousSearch.__init__).parameters.values()
         _, *parameters = [p for p in shared if p.kind is p.POSITIONAL_OR_KEYWORD]
         for base in reversed(cls.__mro__[: cls.__mro__.index(LabelSynchronousSearch)]):
-            own = inspect.signature(base.__init__).parameters.values()
-            parameters += [p for p in own if p.kind is p.KEYWORD_ONLY]
+            own = inspect.signature(vars(base).get("__init__", _nothing))
+            own_options = own.parameters.values()
+            parameters += [p for p in own_options if p.kind is p.KEYWORD_ONLY]
         cls.__signature__ = inspect.Signature(parameters)
 
     def __init__(
@@ -292,6 +294,10 @@ class LabelSynchronousSearch(BeamSearch):
             original_score=0.0,
             forced=True,
         )
+
+
+def _nothing() -> None:
+    """Stand for the constructor of a class that has none of its own."""
 
 
 def _gives_attention(adapter: Adapter) -> bool:
