@@ -83,6 +83,19 @@ def supports(decoder: Any) -> bool:
     )
 
 
+def n_positions(scorer: Any) -> int | None:
+    """Return how many labels a scorer has positions for, the primer's counted.
+
+    Whisper's decoder has an embedding for each position, and no more of them.
+
+    Returns:
+        None: any number.
+    """
+    if isinstance(scorer, OpenAIWhisperDecoder):
+        return len(scorer.decoders.positional_embedding)
+    return None
+
+
 class CachedWhisper:
     """Adapter of ESPnet's `OpenAIWhisperDecoder`."""
 
@@ -109,11 +122,7 @@ class CachedWhisper:
         """Score all labels after each prefix.
 
         The first call covers the whole primer, each later one a single label more.
-
-        Raises:
-            ValueError: The prefixes are longer than the decoder has positions.
         """
-        self._check_length(prefixes)
         labels = state.labels
         for position in range(labels.length, prefixes.yseq.size(1)):
             labels = labels.with_room()
@@ -127,17 +136,6 @@ class CachedWhisper:
         logits = (x @ state.embedding.to(x.dtype).T).float()
         scores = logits.log_softmax(dim=-1)
         return Scores(scores, state._replace(labels=labels))
-
-    def _check_length(self, prefixes: Prefixes) -> None:
-        """Refuse prefixes that are longer than the decoder has positions."""
-        n_positions = len(self.decoder.positional_embedding)
-        if prefixes.yseq.size(1) > n_positions:
-            room = n_positions - prefixes.primer_length
-            raise ValueError(
-                f"the output has outgrown the {n_positions} positions of the Whisper "
-                f"decoder, {prefixes.primer_length} of them the primer's: set "
-                f"maxlenratio to -{room}, which is a limit of {room} labels"
-            )
 
     def _block(
         self,

@@ -11,6 +11,22 @@ from espnet_lenbias.search.beam import Beam
 _OWN = ("original_score", "forced", "steps")
 
 
+class Score(float):
+    """A log-prob: a float that can be used as the tensors () of ESPnet's hypotheses."""
+
+    def item(self) -> float:
+        """Return the number."""
+        return float(self)
+
+    tolist = item
+
+    def cpu(self) -> torch.Tensor:
+        """Return the number as a tensor (), float64."""
+        return torch.tensor(float(self), dtype=torch.float64)
+
+    detach = cpu
+
+
 class Hypothesis(EspnetHypothesis):
     """ESPnet's hypothesis, with three facts more.
 
@@ -114,8 +130,8 @@ class EndedHypotheses:
             result.append(
                 Hypothesis(
                     yseq=yseqs[k][row].clone(),
-                    score=score[i],
-                    scores={name: s[i] for name, s in scores.items()},
+                    score=Score(score[i]),
+                    scores={name: Score(s[i]) for name, s in scores.items()},
                     hs=[] if hs is None else list(hs[row]),
                     original_score=q[i],
                     forced=self._forced[i],

@@ -95,13 +95,14 @@ class OnlineExplicitLengthBeamSearch(ExplicitLengthBeamSearch):
     ) -> None:
         """Go on with the search of the blocks: (T, D) frames so far."""
         encoder_output = EncoderOutput(frames.unsqueeze(0), [len(frames)])
+        [primer] = primers_of(self.hyp_primer, self.sos, 1)
         if self._decoding is None:
-            [primer] = primers_of(self.hyp_primer, self.sos, 1)
             allow_repetition = self.disable_repetition_detection
             self._decoding = BlockDecoding(
                 self.setup(), encoder_output, primer, allow_repetition
             )
-        limits = length_limits(len(frames), maxlenratio, minlenratio)
+        room = self._room(primer)
+        limits = length_limits(len(frames), maxlenratio, minlenratio, room)
         self._decoding.search_block(encoder_output, limits)
         self._partial = self._decoding.partial_results()
         self.trace = [self._decoding.trace_so_far()]
