@@ -1,0 +1,139 @@
+"""What a packed model's archive may hold: verified before anything of it is unpacked.
+
+An archive comes from anywhere. Nothing of it may be written outside of its folder, fill
+the disk, or keep the reader busy for ever.
+"""
+
+import shutil
+import stat
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml
+
+# Nothing that is trained packs so well: weights hardly at all, text to a tenth.
+_LARGEST_RATIO = 200
+# Below so many bytes a member is harmless, however well it packs.
+_HARMLESS = 2**24
+# All members together, unpacked; the disk's free space is a limit too.
+_MOST_BYTES = 2**36
+# A yaml file, and the values in it when its aliases are written out.
+_MOST_YAML_BYTES = 2**26
+_MOST_YAML_VALUES = 10**7
+
+
+def check_members(archive: Path, folder: Path) -> None:
+    """Verify the members of a zip archive, by its table of contents and its yaml files.
+
+    Args:
+        archive: A zip file.
+        folder: Where it is to be unpacked, below which there is room for all of it.
+
+    Raises:
+        ValueError: Names the member, and what is wrong with it.
+    """
+    with zipfile.ZipFile(archive) as packed:
+        members = packed.infolist()
+        for member in members:
+            problem = _problem(member)
+            if problem:
+                raise ValueError(f"model_tag: {archive}: {member.filename!r} {problem}")
+        total = sum(member.file_size for member in members)
+        room = min(_MOST_BYTES, shutil.disk_usage(folder).free)
+        if total > room:
+            raise ValueError(
+                f"model_tag: {archive} unpacks to {total} bytes, and there is room for "
+                f"{room} in {folder}"
+            )
+        for member in members:
+            if member.filename.endswith((".yaml", ".yml")):
+                _check_yaml(packed, member, archive)
+
+
+def _problem(member: zipfile.ZipInfo) -> str:
+    """Return what is wrong with a member by its entry in the table; "" if nothing."""
+    path = PurePosixPath(member.filename.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts:
+        return "would be unpacked outside of its folder"
+    mode = member.external_attr >> 16
+    if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        return "is a link or a device, not a file"
+    if member.file_size > max(_HARMLESS, _LARGEST_RATIO * member.compress_size):
+        return (
+            f"unpacks from {member.compress_size} to {member.file_size} bytes, which no "
+            "model does"
+        )
+    return ""
+
+
+def _check_yaml(
+    packed: zipfile.ZipFile, member: zipfile.ZipInfo, archive: Path
+) -> None:
+    """Verify that a yaml file can be read, and its aliases written out."""
+    where = f"model_tag: {archive}: {member.filename!r}"
+    if member.file_size > _MOST_YAML_BYTES:
+        raise ValueError(f"{where} is a yaml file of {member.file_size} bytes")
+    try:
+        node = yaml.compose(packed.read(member), Loader=yaml.SafeLoader)
+        n_values = expanded_size(node)
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
+        raise ValueError(f"{where} is no yaml file that can be read: {e}") from e
+    if n_values > _MOST_YAML_VALUES:
+        raise ValueError(
+            f"{where} holds {n_values} values, its aliases written out: that is no "
+            "model's config"
+        )
+
+
+def expanded_size(node: yaml.Node | None) -> int:
+    """Return how many values a yaml node holds when its aliases are written out."""
+    sizes: dict[int, int] = {}
+
+    def size(node: yaml.Node) -> int:
+        if id(node) not in sizes:
+            sizes[id(node)] = 0  # an alias within what it names counts once
+            children: list[yaml.Node] = []
+            if isinstance(node, yaml.MappingNode):
+                children = [part for pair in node.value for part in pair]
+            elif isinstance(node, yaml.SequenceNode):
+                children = node.value
+            sizes[id(node)] = 1 + sum(map(size, children))
+        return sizes[id(node)]
+
+    return 0 if node is None else size(node)
+
+
+def files_within(
+    meta: Mapping[str, Any], archive: Path, folder: Path
+) -> dict[str, str]:
+    """Return the files that ``meta.yaml`` names, each within the folder.
+
+    ESPnet's ``pack`` notes the absolute path of what was outside of its working folder,
+    and the archive holds it under that path without the leading slash.
+
+    Args:
+        meta: The content of ``meta.yaml``.
+        archive: The archive.
+        folder: Where it was unpacked.
+
+    Returns:
+        Constructor argument -> file.
+
+    Raises:
+        ValueError: The archive does not hold one of them.
+    """
+    named = {**(meta.get("yaml_files") or {}), **(meta.get("files") or {})}
+    with zipfile.ZipFile(archive) as packed:
+        members = set(packed.namelist())
+    files = {}
+    for key, value in named.items():
+        member = str(value).lstrip("/")
+        if member not in members:
+            raise ValueError(
+                f"model_tag: {archive}: its meta.yaml names {value!r} as {key}, which the "
+                "archive does not hold"
+            )
+        files[key] = str(folder / member)
+    return files
