@@ -20,7 +20,8 @@ def audio_rate(path: Path) -> int:
         OSError: There is no such file.
         ValueError: It is no audio.
     """
-    return _info(path).samplerate
+    rate: int = _info(path).samplerate
+    return rate
 
 
 def check_one_channel(path: Path) -> None:
@@ -51,7 +52,8 @@ def _info(path: Path) -> Any:
 
 def read_audio(path: Path) -> "np.ndarray":
     """Return the samples of an audio file, (samples,)."""
-    return soundfile.read(path, dtype="float32")[0]
+    samples: np.ndarray = soundfile.read(path, dtype="float32")[0]
+    return samples
 
 
 def check_rate(audio: Path, rate: int, frontend_conf: Mapping[str, Any] | None) -> None:

@@ -90,11 +90,13 @@ def choose_workers(
 def cluster_class(where: str) -> type:
     """Return Dask's class of clusters of this machine, or of a job queue."""
     if where == LOCAL:
-        return import_extra("distributed").LocalCluster
+        local: type = import_extra("distributed").LocalCluster
+        return local
     handler = signal.getsignal(signal.SIGINT)
     module = import_extra("dask_jobqueue")
     signal.signal(signal.SIGINT, handler)  # with its own, Ctrl-C is a success
-    return getattr(module, JOB_QUEUES[where])
+    cluster: type = getattr(module, JOB_QUEUES[where])
+    return cluster
 
 
 def import_extra(module: str) -> ModuleType:

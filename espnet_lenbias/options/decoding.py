@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
-from espnet_lenbias.espnet_compat import inference_parser
+from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.packed_model import check_archive, is_archive
 from espnet_lenbias.options.registry import (
     ESPNET,
@@ -73,9 +73,9 @@ def parse(
     config = _read_config(parser, cmd)
     args, unknown = parser.parse_known_args(cmd)
     if unknown:
-        options = [flag for a in parser._actions for flag in a.option_strings]
+        flags = [flag for a in parser._actions for flag in a.option_strings]
         flag = unknown[0].partition("=")[0]
-        hint = where_it_belongs(flag.lstrip("-"), []) or nearest(flag, options)
+        hint = where_it_belongs(flag.lstrip("-"), []) or nearest(flag, flags)
         _fail(parser, f"unrecognized arguments: {' '.join(unknown)}{hint}")
     args.search_conf = args.search_conf or {}
     options = vars(args)
@@ -204,6 +204,6 @@ def _origin(message: str, config: Mapping[str, Any], args: argparse.Namespace) -
     return f"{args.config}: " if from_there else ""
 
 
-def _fail(parser: argparse.ArgumentParser, message: str) -> None:
+def _fail(parser: argparse.ArgumentParser, message: str) -> NoReturn:
     """Exit without the usage text, which for ESPnet's tools fills two screens."""
     parser.exit(2, f"{parser.prog}: error: {message}\n")

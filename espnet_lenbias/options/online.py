@@ -37,10 +37,10 @@ def check_online(name: str, options: Mapping[str, Any]) -> None:
             f"search: {name} needs the whole audio: in streaming say search: "
             f"{' or '.join(ONLINE)}"
         )
-    piece = options.get("sim_chunk_length", 0)
-    if piece < 0:
+    chunk = options.get("sim_chunk_length", 0)
+    if chunk < 0:
         raise OptionError(
-            f"sim_chunk_length must be a number of samples, or 0 for all, not {piece}"
+            f"sim_chunk_length must be a number of samples, or 0 for all, not {chunk}"
         )
     if options.get("asr_train_config") is not None:
         _check_encoder(Path(options["asr_train_config"]))

@@ -7,6 +7,7 @@ an options object is made, so that a mistake shows before any model is loaded.
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from numbers import Real
+from typing import Any, TypeGuard
 
 # What the options of a tool's searches begin with: its own, and that for the source text
 # of a translation.
@@ -18,7 +19,7 @@ def _require(ok: bool, key: str, value: object, wanted: str) -> None:
         raise ValueError(f"{key} must be {wanted}, not {value!r}")
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool) and value == value
 
 
@@ -56,13 +57,13 @@ def verify_weights_and_lengths(options: Mapping[str, object]) -> None:
         _verify_lengths(f"{prefix}minlenratio", f"{prefix}maxlenratio", options)
 
 
-def _verify_weight(key: str, options: Mapping[str, object]) -> None:
+def _verify_weight(key: str, options: Mapping[str, Any]) -> None:
     weight = options.get(key, 0.5)
     ok = _is_number(weight) and 0 <= weight <= 1
     _require(ok, key, weight, f"from 0 to 1 (the decoder weighs 1 - {key})")
 
 
-def _verify_lengths(minimum: str, maximum: str, options: Mapping[str, object]) -> None:
+def _verify_lengths(minimum: str, maximum: str, options: Mapping[str, Any]) -> None:
     shortest, longest = options.get(minimum, 0.0), options.get(maximum, 0.0)
     for key, ratio in ((maximum, longest), (minimum, shortest)):
         _require(_is_number(ratio), key, ratio, "a number")
@@ -95,7 +96,7 @@ class ExplicitLengthOptions:
     # it, as soon as none can become the best one.
     exact_nbest: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _verify_nbest(self.nbest)
         t = self.score_threshold
         ok = t is None or (_is_number(t) and t >= 0)
@@ -122,14 +123,14 @@ class Coverage:
     # and Jaitly); None: the sum over frames of log(min(summed attention, 1)) (Wu et al.).
     threshold: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _require(_is_number(self.weight), "coverage.weight", self.weight, "a number")
         t = self.threshold
         ok = t is None or (_is_number(t) and t >= 0)
         _require(ok, "coverage.threshold", t, "a number of 0 or more")
 
 
-def _coverage(value: object) -> Coverage:
+def _coverage(value: Any) -> Coverage:
     """Return what the `coverage` of a config says."""
     if isinstance(value, Coverage):
         return value
@@ -159,7 +160,7 @@ class SimpleOptions:
     # A coverage term, {weight: ..., threshold: ...}; None: none.
     coverage: Coverage | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _verify_nbest(self.nbest)
         _require(
             isinstance(self.length_norm, bool),

@@ -16,9 +16,9 @@ from espnet2.bin import asr_inference as espnets
 from espnet_lenbias import ExplicitLengthBeamSearch
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding import decode, drop_in, log_markers, result_folder
-from espnet_lenbias.espnet_compat import inference_parser
 from espnet_lenbias.options import decoding as decode_options
 from espnet_lenbias.options.decoding import get_parser
+from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.packed_model import model_files
 from tests.conftest import RATE, Model

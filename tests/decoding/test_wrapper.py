@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from espnet_lenbias import cli
-from espnet_lenbias.__main__ import replaced
+from espnet_lenbias.options.python_options import replaced
 
 ESPNET, OURS = "espnet2.bin.asr_inference", "espnet_lenbias.bin.asr_inference"
 

@@ -32,9 +32,14 @@ def another_package(monkeypatch):
 
 def test_public_names():
     assert set(espnet_lenbias.__all__) == {
+        "AudioError",
         "ExplicitLengthBeamSearch",
+        "Hypothesis",
+        "OptionError",
+        "ScorerError",
         "SimpleBeamSearch",
         "Speech2Text",
+        "Trace",
         "use_search",
         "available_searches",
         "__version__",
