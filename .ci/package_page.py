@@ -41,7 +41,9 @@ def main() -> None:
     readme.write_text(page(readme.read_text("utf-8"), *url), "utf-8")
     if url:
         text = metadata.read_text("utf-8")
-        metadata.write_text(text.replace("[metadata]\n", f"[metadata]\nurl = {url[0]}\n"))
+        metadata.write_text(
+            text.replace("[metadata]\n", f"[metadata]\nurl = {url[0]}\n")
+        )
 
 
 if __name__ == "__main__":

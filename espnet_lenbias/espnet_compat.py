@@ -160,10 +160,8 @@ _ELSEWHERE = {
 
 def _load(name: str) -> Any:
     """Import an object of ESPnet's."""
-    if name in _DECODING:
-        module = f"{_layout()}.{_DECODING[name]}"
-    else:
-        module = _ELSEWHERE[name]
+    decoding = _DECODING.get(name)
+    module = _ELSEWHERE[name] if decoding is None else f"{_layout()}.{decoding}"
     return getattr(importlib.import_module(module), name)
 
 
@@ -240,8 +238,8 @@ def model_variant() -> str:
 def add_older_names(model_file: Path) -> None:
     """Have the parameters of a model go by the names of the release that is here, too.
 
-    202611 has renamed those of the layer behind the subsampling. 202511 silently leaves a
-    layer that it does not find randomly initialised.
+    202611 has renamed those of the layer behind the subsampling. 202511 silently leaves
+    a layer that it does not find randomly initialised.
     """
     if not model_variant():
         return

@@ -31,15 +31,10 @@ def said(tmp_path_factory) -> dict[int, str]:
     """Return what mypy says of the program, by line."""
     program = tmp_path_factory.mktemp("types") / "program.py"
     program.write_text(PROGRAM)
-    command = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--config-file",
-        str(ROOT / "pyproject.toml"),
-    ]
-    # What is wrong in the package itself is for `make lint`; they share the cache.
-    command += ["--follow-imports", "silent", "--no-pretty", str(program)]
+    # What is wrong in the package itself is for `make lint`; they share configuration
+    # and cache, which are those of the folder.
+    options = ["--follow-imports", "silent", "--no-pretty"]
+    command = [sys.executable, "-m", "mypy", *options, str(program)]
     out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = [line.split(":", 2) for line in out.stdout.splitlines() if ":" in line]
     return {int(number): text for name, number, text in lines if name == str(program)}

@@ -1,6 +1,7 @@
-"""Drop-in for ``espnet2.bin.asr_inference_streaming``; see :mod:`espnet_lenbias.decoding.drop_in`.
+"""Drop-in for ``espnet2.bin.asr_inference_streaming``.
 
-An utterance comes in chunks of ``--sim_chunk_length`` samples; with 0 it is one chunk.
+See :mod:`espnet_lenbias.decoding.drop_in`. An utterance comes in chunks of
+``--sim_chunk_length`` samples; with 0 it is one chunk.
 """
 
 import sys

@@ -19,8 +19,8 @@ from espnet_lenbias.search.beam_search import Hypothesis
 # (key, data) of utterances that could be read.
 Readable = Sequence[tuple[str, dict[str, np.ndarray]]]
 
-# ESPnet's result for one utterance, best first: (text, tokens, token ids, hypothesis), or
-# of s2t (text, tokens, token ids, text without special symbols, hypothesis).
+# ESPnet's result for one utterance, best first: (text, tokens, token ids, hypothesis),
+# or of s2t (text, tokens, token ids, text without special symbols, hypothesis).
 NBest = Sequence[tuple[Any, ...]]
 
 Collate = Callable[[Readable], tuple[list[str], dict[str, torch.Tensor]]]
@@ -51,8 +51,8 @@ def load_model(args: argparse.Namespace, tool: Tool = ASR) -> Any:
     """
     if args.ngpu >= 1 and not torch.cuda.is_available():
         raise OptionError(
-            f"ngpu is {args.ngpu}, and torch finds no GPU here: set ngpu to 0 to decode "
-            "on the CPU"
+            f"ngpu is {args.ngpu}, and torch finds no GPU here: set ngpu to 0 to "
+            "decode on the CPU"
         )
     set_all_random_seed(args.seed)
     inference_class = tool.inference_class()

@@ -143,8 +143,8 @@ def read_keys(path: Path) -> list[str]:
         first = first_lines.setdefault(key, number)
         if first != number:
             raise ValueError(
-                f"{path}, lines {first} and {number} have the same key {key}: give each "
-                "utterance a key of its own"
+                f"{path}, lines {first} and {number} have the same key {key}: give "
+                "each utterance a key of its own"
             )
     if not first_lines:
         raise ValueError(f"{path} holds no utterance keys")

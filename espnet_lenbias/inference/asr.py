@@ -27,7 +27,8 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
     """ESPnet's speech recogniser, with a search chosen by name.
 
     Takes all that ``espnet2.bin.asr_inference.Speech2Text`` takes, and `search` and
-    `search_conf` as :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin` tells.
+    `search_conf` as :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin`
+    tells.
 
     Examples:
         >>> speech2text = Speech2Text(
@@ -45,8 +46,8 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
             speech: (samples,) or a list of such; see :meth:`batch_decode`.
 
         Returns:
-            The n-best list, (text, tokens, token ids, hypothesis) each, best first; of a
-            list such a list for each utterance.
+            The n-best list, (text, tokens, token ids, hypothesis) each, best first; of
+            a list such a list for each utterance.
 
         Raises:
             AudioError: The utterance is empty, too short, or holds NaN or infinity.
@@ -98,12 +99,12 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
         except RuntimeError as e:
             if isinstance(e, ScorerError) or not any(map(is_short, waves)):
                 raise
-        # Encoders fail on a batch in which one utterance is too short for them. Each alone,
-        # the others are decoded, and whatever else is wrong shows again.
+        # Encoders fail on a batch in which one utterance is too short for them. Each
+        # alone, the others are decoded, and whatever else is wrong shows again.
         return [self._decode_or_nothing(wave, i) for i, wave in enumerate(waves)]
 
     def _decode_or_nothing(self, wave: Audio, place: int) -> Any:
-        """Decode an utterance of a list; the empty text if there is nothing to decode."""
+        """Decode an utterance of a list; to the empty text if that is impossible."""
         try:
             return self(wave)
         except AudioError as e:

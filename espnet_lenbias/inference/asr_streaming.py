@@ -14,8 +14,9 @@ from espnet_lenbias.options.online import check_online
 class Speech2TextStreaming(SearchOptionMixin, EspnetStreaming):
     """ESPnet's streaming recogniser, with a search chosen by name.
 
-    Takes all that ``espnet2.bin.asr_inference_streaming.Speech2TextStreaming`` takes, and
-    `search` and `search_conf` as :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin` tells.
+    Takes all that ``espnet2.bin.asr_inference_streaming.Speech2TextStreaming`` takes,
+    and `search` and `search_conf` as
+    :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin` tells.
 
     Examples:
         >>> speech2text = Speech2TextStreaming(

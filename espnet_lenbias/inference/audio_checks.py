@@ -12,8 +12,8 @@ from espnet_lenbias.espnet_compat import TooShortUttError
 
 Audio = torch.Tensor | np.ndarray  # (samples,)
 
-# Up to so many samples, the window of a long STFT, it may be the length that encoders fail
-# at. Half a second at 16 kHz is enough for each.
+# Up to so many samples, the window of a long STFT, it may be the length that encoders
+# fail at. Half a second at 16 kHz is enough for each.
 _SHORT = 2048
 _ENOUGH = 8000
 
@@ -46,8 +46,8 @@ def check_samples(wave: Any, name: str) -> None:
     """
     if not isinstance(wave, Audio) or not wave.ndim:
         raise TypeError(
-            f"{name} is a {type(wave).__name__}: give its samples, an array or a tensor "
-            "(samples,), such as soundfile.read(path)[0]"
+            f"{name} is a {type(wave).__name__}: give its samples, an array or a "
+            "tensor (samples,), such as soundfile.read(path)[0]"
         )
     if wave.ndim == 2 and len(wave) == 1:
         raise AudioError(f"{name} is of shape {tuple(wave.shape)}: give (samples,)")

@@ -45,9 +45,10 @@ def _no_ctc(key: str, weight: float) -> OptionError:
 
 
 def has_source_search(model: Any) -> bool:
-    """Tell whether the source text is searched first, and its best hypothesis translated.
+    """Tell whether the source text is searched first.
 
-    ESPnet gives every translator the search for it.
+    Its best hypothesis is translated then. ESPnet gives every translator the search for
+    it.
     """
     return bool(getattr(getattr(model, "st_model", None), "use_multidecoder", False))
 

@@ -13,7 +13,8 @@ class Text2Text(SearchOptionMixin, espnet_mt.Text2Text):
     """ESPnet's text translator, with a search chosen by name.
 
     Takes all that ``espnet2.bin.mt_inference.Text2Text`` takes, and `search` and
-    `search_conf` as :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin` tells.
+    `search_conf` as :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin`
+    tells.
 
     Examples:
         >>> text2text = Text2Text(

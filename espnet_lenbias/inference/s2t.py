@@ -15,8 +15,9 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
     """ESPnet's speech-to-text model, with a search chosen by name.
 
     Takes all that ``espnet2.bin.s2t_inference.Speech2Text`` takes, and `search` and
-    `search_conf` as :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin` tells.
-    ``decode_long`` searches each of its windows so; ``best_path`` searches nothing.
+    `search_conf` as :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin`
+    tells. ``decode_long`` searches each of its windows so; ``best_path`` searches
+    nothing.
 
     Examples:
         >>> speech2text = Speech2Text(

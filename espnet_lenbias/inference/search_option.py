@@ -19,7 +19,8 @@ from espnet_lenbias.options.registry import (
     check_search_conf,
 )
 
-# For type checkers, the base that follows: a class of ESPnet's, of which they know nothing.
+# For type checkers, the base that follows: a class of ESPnet's, of which they know
+# nothing.
 if TYPE_CHECKING:
     from espnet2.bin.asr_inference import Speech2Text as _EspnetClass
 else:
@@ -32,7 +33,8 @@ class SearchOptionMixin(_EspnetClass):
     The class takes all that ESPnet's takes, and:
 
     Args:
-        search: One of :func:`espnet_lenbias.available_searches`; ESPnet's own by default.
+        search: One of :func:`espnet_lenbias.available_searches`; ESPnet's own by
+            default.
         search_conf: The search's own options.
 
     Raises:
@@ -71,8 +73,8 @@ class SearchOptionMixin(_EspnetClass):
         """Build an inference object from a packed ``.zip`` or a model-zoo tag.
 
         Args:
-            model_tag: See :func:`espnet_lenbias.options.packed_model.model_files`; None: the
-                files are in `kwargs`.
+            model_tag: See :func:`espnet_lenbias.options.packed_model.model_files`;
+                None: the files are in `kwargs`.
             **kwargs: What the constructor takes.
         """
         if cls.__init__ is SearchOptionMixin.__init__:  # a subclass's may take more
@@ -155,7 +157,7 @@ class SpeechSearchOptionMixin(SearchOptionMixin):
             return super().__call__(speech, *args, **kwargs)
 
     def _encode(self, speech: torch.Tensor) -> None:
-        """Have an utterance, (samples,), encoded, for no more than to see that it can be."""
+        """Encode an utterance, (samples,), to see whether it can be."""
         model = self.st_model if hasattr(self, "st_model") else self.asr_model
         speech = speech.to(self.device, getattr(torch, self.dtype)).unsqueeze(0)
         model.encode(speech, torch.tensor([speech.size(1)], device=self.device))

@@ -13,8 +13,8 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_st.Speech2Text):
     """ESPnet's speech translator, with a search chosen by name.
 
     Takes all that ``espnet2.bin.st_inference.Speech2Text`` takes, and `search` and
-    `search_conf` as :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin` tells. Where the
-    source text is searched first (`md_encoder`), the search does both.
+    `search_conf` as :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin`
+    tells. Where the source text is searched first (`md_encoder`), the search does both.
 
     Examples:
         >>> speech2text = Speech2Text(

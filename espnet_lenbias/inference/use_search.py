@@ -78,8 +78,8 @@ def _label_synchronous_search(model: Any, name: str) -> BeamSearch:
     if type(search) in (BeamSearch, BatchBeamSearch) or replaced or is_online(search):
         return search
     raise OptionError(
-        f"search: {name} takes the place of ESPnet's label-synchronous beam search, and "
-        f"this {type(model).__name__} has another one: {_other_search(model)}; search: "
+        f"search: {name} takes the place of ESPnet's label-synchronous beam search, "
+        f"and this {type(model).__name__} has another one: {_other_search(model)}; search: "
         "espnet keeps it"
     )
 

@@ -34,7 +34,8 @@ def check_one_channel(path: Path) -> None:
     info = _info(path)
     if info.channels != 1:
         raise ValueError(
-            f"{path} has {info.channels} channels: make it one (sox {path} -c 1 out.wav)"
+            f"{path} has {info.channels} channels: make it one "
+            f"(sox {path} -c 1 out.wav)"
         )
     if not info.frames:
         raise ValueError(f"{path} holds no samples")

@@ -115,7 +115,8 @@ def _check_submit_command(where: str) -> None:
     job = getattr(cluster_class(where), "job_cls", None)
     if job is not None and shutil.which(job.submit_command.split()[0]) is None:
         raise ClusterError(
-            f"cluster: {where}: there is no command {job.submit_command} on this machine"
+            f"cluster: {where}: there is no command {job.submit_command} on this "
+            "machine"
         )
 
 

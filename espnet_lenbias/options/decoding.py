@@ -28,8 +28,8 @@ from espnet_lenbias.options.registry import (
 
 _DATA = "data_path_and_name_and_type"
 
-# A file up to so many bytes, a list of audio or a config, is told from another one by what
-# it holds; a larger one, a model, by its size and time of change.
+# A file up to so many bytes, a list of audio or a config, is told from another one by
+# what it holds; a larger one, a model, by its size and time of change.
 _READ = 2**24
 
 # Options that change where or how fast a run goes, not what it finds.
@@ -188,8 +188,8 @@ def _check_config_beside(key: str, model: Path, config: str) -> None:
     beside = model.parent / "config.yaml"
     if not beside.is_file():
         raise FileNotFoundError(
-            f"{key}: there is no config.yaml beside {model}: name what it was trained by "
-            f"with {config}"
+            f"{key}: there is no config.yaml beside {model}: name what it was trained "
+            f"by with {config}"
         )
     _check_train_config(config, beside)
 

@@ -1,10 +1,11 @@
 """The parsers of ESPnet's inference tools, without the wait for an import of the tools.
 
-Importing ``espnet2.bin.asr_inference`` loads torch, the models and more: 20 s of CPU time,
-where its ``get_parser`` alone takes 0.6 s. A mistake in an option, and `--help`, would wait
-for it. So ``get_parser`` and the imports that it uses are cut out of the tool's source and
-run without the rest. This rests on how ESPnet writes its tools; where a release writes them
-in another way the tool is imported after all, which is the same parser, later.
+Importing ``espnet2.bin.asr_inference`` loads torch, the models and more: 20 s of CPU
+time, where its ``get_parser`` alone takes 0.6 s. A mistake in an option, and `--help`,
+would wait for it. So ``get_parser`` and the imports that it uses are cut out of the
+tool's source and run without the rest. This rests on how ESPnet writes its tools; where
+a release writes them in another way the tool is imported after all, which is the same
+parser, later.
 """
 
 import argparse

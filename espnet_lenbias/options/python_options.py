@@ -1,10 +1,11 @@
 """Command lines of Python itself, in which a tool of ESPnet's is replaced.
 
-ESPnet's recipes run all that they do as ``${python} <arguments>``: tools by ``-m``, scripts,
-code by ``-c``. With ``--python "python3 -m espnet_lenbias"`` each of these lines comes here, so
-that recipes need no change, and this module must know where the options of Python end, as the
-manual of its command line has it. Of a plain line, ``-m espnet2.bin.asr_inference ...``, only the
-first two words matter; the rest of the rules is for options before them, such as ``-u``.
+ESPnet's recipes run all that they do as ``${python} <arguments>``: tools by ``-m``,
+scripts, code by ``-c``. With ``--python "python3 -m espnet_lenbias"`` each of these
+lines comes here, so that recipes need no change, and this module must know where the
+options of Python end, as the manual of its command line has it. Of a plain line,
+``-m espnet2.bin.asr_inference ...``, only the first two words matter; the rest of the
+rules is for options before them, such as ``-u``.
 """
 
 import sys
@@ -18,8 +19,8 @@ REPLACED |= {
     module: ["espnet_lenbias.decoding.unchanged_tool", module] for module in OTHER_TOOLS
 }
 
-# Python's options, single letters that can be joined, which take a value; with the first
-# two its options end, and the rest belongs to the program.
+# Python's options, single letters that can be joined, which take a value; with the
+# first two its options end, and the rest belongs to the program.
 _PROGRAM = "cm"
 _WITH_VALUE = "WX"
 
@@ -52,8 +53,8 @@ def replaced(args: Sequence[str]) -> list[str]:
 def outer_options(args: Sequence[str]) -> list[str]:
     """Return the options that Python got before ``-m espnet_lenbias``, e.g. ``-u``.
 
-    They would be lost where Python is started anew: ``sys.flags`` has most of them, but not
-    as options.
+    They would be lost where Python is started anew: ``sys.flags`` has most of them, but
+    not as options.
 
     Args:
         args: What came behind ``-m espnet_lenbias``.

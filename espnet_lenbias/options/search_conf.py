@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any, TypeGuard
 
-# What the options of a tool's searches begin with: its own, and that for the source text
-# of a translation.
+# What the options of a tool's searches begin with: its own, and that for the source
+# text of a translation.
 _PREFIXES = ("", "asr_")
 
 
@@ -90,7 +90,8 @@ class ExplicitLengthOptions:
     # How many hypotheses are returned, best first; None: all that have ended.
     nbest: int | None = None
     # Candidates more than this below the best of their position are dropped before the
-    # beam size applies (8 is the paper's value for its "optimal" row); None: no pruning.
+    # beam size applies (8 is the paper's value for its "optimal" row); None: no
+    # pruning.
     score_threshold: float | None = None
     # Stop only when no later hypothesis can enter the n-best list (of `nbest`); without
     # it, as soon as none can become the best one.
@@ -120,7 +121,8 @@ class Coverage:
     # What the term is multiplied by.
     weight: float
     # The term is the number of frames whose summed attention is above this (Chorowski
-    # and Jaitly); None: the sum over frames of log(min(summed attention, 1)) (Wu et al.).
+    # and Jaitly); None: the sum over frames of log(min(summed attention, 1)) (Wu et
+    # al.).
     threshold: float | None = None
 
     def __post_init__(self) -> None:
@@ -148,8 +150,8 @@ class SimpleOptions:
     nbest: int | None = None
     # Rank and prune by the score divided by the length N (an ended one by its own N).
     length_norm: bool = False
-    # The end label is allowed only where its log-prob exceeds this factor times the best
-    # other log-prob (around 1.5); None: always.
+    # The end label is allowed only where its log-prob exceeds this factor times the
+    # best other log-prob (around 1.5); None: always.
     eos_threshold: float | None = None
     # Added to the ranking score for each label, the end label included. Beside
     # `length_norm` it shifts every rank alike and so changes nothing.

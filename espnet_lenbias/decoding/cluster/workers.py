@@ -1,6 +1,7 @@
-"""Workers to decode with, started or found by Dask; :mod:`espnet_lenbias.options.cluster` says which.
+"""Workers to decode with, started or found by Dask.
 
-The process that starts them takes Ctrl-C; they never see it.
+:mod:`espnet_lenbias.options.cluster` says which are asked for. The process that starts
+them takes Ctrl-C; they never see it.
 """
 
 import asyncio
@@ -35,7 +36,8 @@ _JOB_DEFAULTS = {
 }
 
 # How often the workers of a task may die before Dask gives it up. Queued tasks are
-# blamed too, so being given up means little: see :mod:`espnet_lenbias.decoding.cluster.share_out`.
+# blamed too, so being given up means little: see
+# :mod:`espnet_lenbias.decoding.cluster.share_out`.
 _ALLOWED_FAILURES = 1
 
 # How long processes of a busy machine may take to answer one another.
@@ -77,7 +79,7 @@ def _wait_for_one(client: "Client") -> None:
 
 @contextmanager
 def _cluster(workers: Workers, number: int) -> Iterator["Client"]:
-    """Start a cluster of so many workers, or jobs, which replaces those that it loses."""
+    """Start a cluster of so many workers, or jobs; it replaces those that it loses."""
     import dask
     from distributed import Client
     from distributed.utils import silence_logging_cmgr
