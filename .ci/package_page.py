@@ -40,10 +40,9 @@ def main() -> None:
     readme, metadata = Path(folder, "README.md"), Path(folder, "setup.cfg")
     readme.write_text(page(readme.read_text("utf-8"), *url), "utf-8")
     if url:
-        text = metadata.read_text("utf-8")
-        metadata.write_text(
-            text.replace("[metadata]\n", f"[metadata]\nurl = {url[0]}\n")
-        )
+        head = "[metadata]\n"
+        text = metadata.read_text("utf-8").replace(head, f"{head}url = {url[0]}\n")
+        metadata.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

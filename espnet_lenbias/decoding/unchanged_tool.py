@@ -26,8 +26,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
         parser.exit(
             2,
             f"{parser.prog}: error: it decodes {OTHER_TOOLS[module]}, not label by "
-            f"label, so search: {args.search} has no place in it; say search: {ESPNET}, "
-            "or leave search out\n",
+            f"label, so search: {args.search} has no place in it; say search: "
+            f"{ESPNET}, or leave search out\n",
         )
     print(commandline(), file=sys.stderr)
     for name in ("config", "search", "search_conf"):

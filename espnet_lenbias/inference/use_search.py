@@ -79,8 +79,8 @@ def _label_synchronous_search(model: Any, name: str) -> BeamSearch:
         return search
     raise OptionError(
         f"search: {name} takes the place of ESPnet's label-synchronous beam search, "
-        f"and this {type(model).__name__} has another one: {_other_search(model)}; search: "
-        "espnet keeps it"
+        f"and this {type(model).__name__} has another one: {_other_search(model)}; "
+        "search: espnet keeps it"
     )
 
 
