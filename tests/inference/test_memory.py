@@ -39,6 +39,12 @@ def built(files: dict[str, str]) -> Speech2Text:
     return Speech2Text(**files, **EXPLICIT)
 
 
+def references(model: EspnetSpeech2Text) -> list[weakref.ref]:
+    """Return weak ones to an inference object and what it is made of."""
+    parts = (model.asr_model, model.asr_model.decoder, model.beam_search)
+    return [weakref.ref(x) for x in (model, *parts)]
+
+
 def after_use_search(files, waves):
     model = EspnetSpeech2Text(**files, ctc_weight=0.3, beam_size=3)
     put_search(model, "explicit_length")(waves["utt1"])
@@ -62,20 +68,20 @@ def after_explain(files, waves):
 @pytest.mark.parametrize("kind", ["transformer_model", "rnn_model"])
 def test_it_is_freed(use: Callable, kind: str, waves, request):
     model = use(request.getfixturevalue(kind).files, waves)
-    gone = [weakref.ref(x) for x in (model, model.asr_model, model.beam_search)]
+    gone = references(model)
     del model
     gc.collect()
-    assert [ref() for ref in gone] == [None] * 3
+    assert [ref() for ref in gone] == [None] * 4
 
 
 def test_it_is_freed_after_streaming(streaming_files, waves):
     model = Speech2TextStreaming(**streaming_files, **EXPLICIT)
     recognizer = ChunkedRecognizer(model, 800)
     recognizer(waves["utt5"])
-    gone = [weakref.ref(x) for x in (model, model.asr_model, model.beam_search)]
+    gone = references(model)
     del model, recognizer
     gc.collect()
-    assert [ref() for ref in gone] == [None] * 3
+    assert [ref() for ref in gone] == [None] * 4
 
 
 def test_searches_that_were_replaced_are_freed(transformer_model):
