@@ -657,11 +657,10 @@ def test_a_batch_decoded_in_halves_leaves_one_marker_each():
 
 def test_records_are_passed_on_in_order_whatever_happens(caplog):
     caplog.set_level(logging.INFO)
-    with pytest.raises(KeyboardInterrupt):
-        with log_markers.paired_markers():
-            logging.info("speech length: 1")
-            logging.info("other")
-            raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt), log_markers.paired_markers():
+        logging.info("speech length: 1")
+        logging.info("other")
+        raise KeyboardInterrupt
     with log_markers.paired_markers():
         logging.info("speech length: 2")
         logging.info("best hypo: A")
@@ -741,8 +740,8 @@ def test_without_a_model(wav_scp, tmp_path, capsys):
         asr_inference.main([*options, "--output_dir", str(tmp_path / "out")])
     assert stop.value.code == 2
     assert capsys.readouterr().err.endswith(
-        "error: no model is named: give --asr_model_file and its --asr_train_config, or "
-        "--model_tag\n"
+        "error: no model is named: give --asr_model_file and its --asr_train_config, "
+        "or --model_tag\n"
     )
 
 

@@ -84,7 +84,7 @@ def test_another_package_can_add_a_search(another_package):
 
 
 def test_unknown_search_names_the_nearest():
-    with pytest.raises(ValueError) as e:
+    with pytest.raises(ValueError, match="no search 'explicit_lenght'") as e:
         load_search("explicit_lenght")
     assert str(e.value) == (
         "there is no search 'explicit_lenght'; did you mean explicit_length? "
