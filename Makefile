@@ -1,8 +1,11 @@
 # make venv          a virtual environment in .venv
 # make install       the package and all it needs, in there (several GB with torch)
 # make demo          decode a few utterances with a small model
-# make test          the tests
+# make lint          style, types and shell scripts
+# make test          all tests
+# make test-fast     the tests for work: those of seconds left out
 # make test-202511   the tests with ESPnet 202511, in an environment of their own
+# make dist          sdist and wheel in dist/, checked and tried; see REPOSITORY_URL below
 # make bench         time and memory of the searches against ESPnet's own
 
 SHELL := /bin/bash
@@ -19,6 +22,13 @@ OLD_INSTALLED := $(OLD_VENV)/.installed
 
 PYENV := $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions
 
+SHELL_SCRIPTS := .ci/run .ci/try_wheel $(wildcard recipes/*.sh recipes/*/*.sh)
+
+# Where the repository can be read, e.g. https://github.com/someone/espnet_lenbias: what the
+# package's page on an index links to. Without it that page has no images and no such links.
+REPOSITORY_URL :=
+STAGE := build/dist
+
 # The first of these that is right is taken. The newest of pyenv's come last.
 $(PYTHON): CANDIDATES = python3 python3.13 python3.12 python3.14 \
 	$(wildcard $(PYENV)/3.1[2-9]*/bin/python3)
@@ -28,7 +38,7 @@ $(OLD_PYTHON): CANDIDATES = python3.11 python3 $(wildcard $(PYENV)/3.11*/bin/pyt
 $(OLD_PYTHON): IS_RIGHT = sys.version_info[:2] == (3, 11)
 $(OLD_PYTHON): WANTED = 3.11
 
-.PHONY: venv install demo test test-202511 bench
+.PHONY: venv install demo lint test test-fast test-202511 dist bench
 
 venv: $(PYTHON)
 
@@ -49,7 +59,7 @@ $(PYTHON) $(OLD_PYTHON):
 install: $(INSTALLED)
 
 $(INSTALLED): setup.cfg | $(PYTHON)
-	$(PYTHON) -m pip install --quiet --editable ".[test]"
+	$(PYTHON) -m pip install --quiet --editable ".[test,dev,docs]"
 	@touch $@
 
 $(OLD_INSTALLED): setup.cfg .ci/202511.txt | $(OLD_PYTHON)
@@ -63,11 +73,30 @@ $(OLD_INSTALLED): setup.cfg .ci/202511.txt | $(OLD_PYTHON)
 demo: install
 	$(PYTHON) recipes/mini_librispeech/demo.py
 
+lint: install
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+	$(VENV)/bin/shellcheck --severity=warning $(SHELL_SCRIPTS)
+
 test: install
 	$(PYTHON) -m pytest
 
+test-fast: install
+	$(PYTHON) -m pytest -m "not slow"
+
 test-202511: $(OLD_INSTALLED)
 	$(OLD_PYTHON) -m pytest
+
+# Of a copy of what git knows: the page is written into it, and no leftover gets in.
+dist: install
+	rm -rf dist $(STAGE)
+	mkdir -p $(STAGE)
+	git ls-files -z ':!recipes' ':!tests' | tar -c --null -T - | tar -x -C $(STAGE)
+	$(PYTHON) .ci/package_page.py $(STAGE) $(REPOSITORY_URL)
+	$(PYTHON) -m build --outdir dist $(STAGE)
+	$(PYTHON) -m twine check --strict dist/*
+	.ci/try_wheel dist/*.whl $(PYTHON)
 
 bench: install
 	$(PYTHON) recipes/speed/bench.py

@@ -49,7 +49,9 @@ def _run(cmd: Sequence[str]) -> int:
         commands.add_parser(name, help=what)
     if cmd and cmd[0] in _WITH_PARSERS:
         module, _ = _WITH_PARSERS[cmd[0]]
-        return importlib.import_module(f"espnet_lenbias.{module}").main(cmd[1:])
+        command = importlib.import_module(f"espnet_lenbias.{module}")
+        status: int = command.main(cmd[1:])
+        return status
     args = parser.parse_args(cmd)
     args.run(args)
     return 0

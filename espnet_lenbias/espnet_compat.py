@@ -5,16 +5,102 @@ release. Nothing is imported before it is asked for, so importing this module co
 nothing, and command lines can read ESPnet's options without loading torch.
 """
 
-import argparse
-import ast
-import builtins
-import functools
 import importlib
 import importlib.util
 import re
 from pathlib import Path
-from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+# The names below for type checkers, which then know that there are no others.
+if TYPE_CHECKING:
+    from espnet2.asr.decoder.rnn_decoder import RNNDecoder as RNNDecoder
+    from espnet2.asr.decoder.transformer_decoder import (
+        TransformerDecoder as TransformerDecoder,
+    )
+    from espnet2.asr.decoder.whisper_decoder import (
+        ExpandedTokenEmbedding as ExpandedTokenEmbedding,
+    )
+    from espnet2.asr.decoder.whisper_decoder import (
+        OpenAIWhisperDecoder as OpenAIWhisperDecoder,
+    )
+    from espnet2.bin.asr_inference_streaming import (
+        Speech2TextStreaming as Speech2TextStreaming,
+    )
+    from espnet2.legacy.nets.batch_beam_search import BatchBeamSearch as BatchBeamSearch
+    from espnet2.legacy.nets.batch_beam_search_online import (
+        BatchBeamSearchOnline as BatchBeamSearchOnline,
+    )
+    from espnet2.legacy.nets.beam_search import BeamSearch as BeamSearch
+    from espnet2.legacy.nets.beam_search import Hypothesis as Hypothesis
+    from espnet2.legacy.nets.pytorch_backend.rnn.attentions import AttAdd as AttAdd
+    from espnet2.legacy.nets.pytorch_backend.rnn.attentions import AttCov as AttCov
+    from espnet2.legacy.nets.pytorch_backend.rnn.attentions import (
+        AttCovLoc as AttCovLoc,
+    )
+    from espnet2.legacy.nets.pytorch_backend.rnn.attentions import AttDot as AttDot
+    from espnet2.legacy.nets.pytorch_backend.rnn.attentions import AttLoc as AttLoc
+    from espnet2.legacy.nets.pytorch_backend.rnn.attentions import AttLoc2D as AttLoc2D
+    from espnet2.legacy.nets.pytorch_backend.rnn.attentions import (
+        AttLocRec as AttLocRec,
+    )
+    from espnet2.legacy.nets.pytorch_backend.rnn.attentions import (
+        AttMultiHeadAdd as AttMultiHeadAdd,
+    )
+    from espnet2.legacy.nets.pytorch_backend.rnn.attentions import (
+        AttMultiHeadDot as AttMultiHeadDot,
+    )
+    from espnet2.legacy.nets.pytorch_backend.rnn.attentions import (
+        AttMultiHeadLoc as AttMultiHeadLoc,
+    )
+    from espnet2.legacy.nets.pytorch_backend.rnn.attentions import (
+        AttMultiHeadMultiResLoc as AttMultiHeadMultiResLoc,
+    )
+    from espnet2.legacy.nets.pytorch_backend.rnn.attentions import NoAtt as NoAtt
+    from espnet2.legacy.nets.pytorch_backend.transformer.attention import (
+        MultiHeadedAttention as MultiHeadedAttention,
+    )
+    from espnet2.legacy.nets.pytorch_backend.transformer.decoder_layer import (
+        DecoderLayer as DecoderLayer,
+    )
+    from espnet2.legacy.nets.pytorch_backend.transformer.embedding import (
+        PositionalEncoding as PositionalEncoding,
+    )
+    from espnet2.legacy.nets.pytorch_backend.transformer.embedding import (
+        ScaledPositionalEncoding as ScaledPositionalEncoding,
+    )
+    from espnet2.legacy.nets.pytorch_backend.transformer.encoder_layer import (
+        EncoderLayer as EncoderLayer,
+    )
+    from espnet2.legacy.nets.pytorch_backend.transformer.positionwise_feed_forward import (  # noqa: E501
+        PositionwiseFeedForward as PositionwiseFeedForward,
+    )
+    from espnet2.legacy.nets.pytorch_backend.transformer.subsampling import (
+        TooShortUttError as TooShortUttError,
+    )
+    from espnet2.legacy.nets.scorer_interface import (
+        BatchPartialScorerInterface as BatchPartialScorerInterface,
+    )
+    from espnet2.legacy.nets.scorer_interface import (
+        BatchScorerInterface as BatchScorerInterface,
+    )
+    from espnet2.legacy.nets.scorer_interface import (
+        PartialScorerInterface as PartialScorerInterface,
+    )
+    from espnet2.legacy.nets.scorer_interface import ScorerInterface as ScorerInterface
+    from espnet2.legacy.nets.scorers.ctc import CTCPrefixScorer as CTCPrefixScorer
+    from espnet2.legacy.nets.scorers.length_bonus import LengthBonus as LengthBonus
+    from espnet2.lm.seq_rnn_lm import SequentialRNNLM as SequentialRNNLM
+    from espnet2.lm.transformer_lm import TransformerLM as TransformerLM
+    from espnet2.main_funcs.pack_funcs import unpack as unpack
+    from espnet2.tasks.asr import ASRTask as ASRTask
+    from espnet2.tasks.mt import MTTask as MTTask
+    from espnet2.tasks.s2t import S2TTask as S2TTask
+    from espnet2.tasks.slu import SLUTask as SLUTask
+    from espnet2.tasks.st import STTask as STTask
+    from espnet2.torch_utils.set_all_random_seed import (
+        set_all_random_seed as set_all_random_seed,
+    )
+    from espnet2.train.dataset import ESPnetDataset as ESPnetDataset
 
 # Where ESPnet's decoding modules are: 202611 and later, 202511.
 _LAYOUTS = ("espnet2.legacy.nets", "espnet.nets")
@@ -72,17 +158,21 @@ _ELSEWHERE = {
 }
 
 
-def __getattr__(name: str):
-    """Import an ESPnet object at its first use (PEP 562)."""
-    if name in _DECODING:
-        module = f"{_layout()}.{_DECODING[name]}"
-    elif name in _ELSEWHERE:
-        module = _ELSEWHERE[name]
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(module), name)
-    globals()[name] = value
-    return value
+def _load(name: str) -> Any:
+    """Import an object of ESPnet's."""
+    decoding = _DECODING.get(name)
+    module = _ELSEWHERE[name] if decoding is None else f"{_layout()}.{decoding}"
+    return getattr(importlib.import_module(module), name)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import an object of ESPnet's at its first use (PEP 562)."""
+        if name not in _DECODING and name not in _ELSEWHERE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value = _load(name)
+        return value
 
 
 def _layout() -> str:
@@ -107,7 +197,7 @@ def decodes_batches() -> bool:
 class OneByOne:
     """The last base of an inference class: ``batch_decode`` where ESPnet's has none."""
 
-    def batch_decode(self, speech: Any, speech_lengths: Any = None) -> list[Any]:
+    def batch_decode(self: Any, speech: Any, speech_lengths: Any = None) -> list[Any]:
         """Decode one utterance after the other; see ``Speech2Text.batch_decode``."""
         if speech_lengths is not None:
             speech = [
@@ -116,21 +206,15 @@ class OneByOne:
         return [self(wave) for wave in speech]
 
 
-def espnet_search(*args, **kwargs):
+def espnet_search(*args: Any, **kwargs: Any) -> Any:
     """Build ESPnet's own search, batched where its scorers allow, as ESPnet chooses.
 
     Takes the arguments of ESPnet's ``BeamSearch``.
     """
-    from espnet_lenbias.espnet_compat import (  # by way of __getattr__
-        BatchBeamSearch,
-        BatchScorerInterface,
-        BeamSearch,
-    )
-
-    search = BeamSearch(*args, **kwargs)
-    scorers = search.full_scorers.values()
-    if all(isinstance(scorer, BatchScorerInterface) for scorer in scorers):
-        search = BatchBeamSearch(*args, **kwargs)
+    search = _load("BeamSearch")(*args, **kwargs)
+    can_batch = _load("BatchScorerInterface")
+    if all(isinstance(scorer, can_batch) for scorer in search.full_scorers.values()):
+        search = _load("BatchBeamSearch")(*args, **kwargs)
     return search
 
 
@@ -142,7 +226,8 @@ def download_pretrained(model_tag: str) -> dict[str, str]:
         from espnet_model_zoo.downloader import ModelDownloader
 
         download = ModelDownloader().download_and_unpack
-    return download(model_tag)
+    files: dict[str, str] = download(model_tag)
+    return files
 
 
 def model_variant() -> str:
@@ -153,8 +238,8 @@ def model_variant() -> str:
 def add_older_names(model_file: Path) -> None:
     """Have the parameters of a model go by the names of the release that is here, too.
 
-    202611 has renamed those of the layer behind the subsampling. 202511 leaves what it
-    does not find at random, without a word.
+    202611 has renamed those of the layer behind the subsampling. 202511 silently leaves
+    a layer that it does not find randomly initialised.
     """
     if not model_variant():
         return
@@ -175,68 +260,5 @@ def commandline() -> str:
         from espnet2.legacy.utils.cli_utils import get_commandline_args
     except ImportError:
         from espnet.utils.cli_utils import get_commandline_args
-    return get_commandline_args()
-
-
-def inference_parser(module: str) -> argparse.ArgumentParser:
-    """Return the parser of an ESPnet inference tool without importing the tool.
-
-    Importing a tool takes many seconds and its parser needs little of it: the imports
-    that ``get_parser`` uses are taken from the source and run with that function alone.
-
-    Args:
-        module: e.g. ``espnet2.bin.asr_inference``.
-    """
-    code = _parser_code(module)
-    if code is None:  # this release's get_parser leans on more of its module
-        parser = importlib.import_module(module).get_parser()
-    else:
-        namespace = {"__name__": module}
-        exec(code, namespace)
-        parser = namespace["get_parser"]()
-    for action in parser._actions:
-        # A bare per cent sign, which 202611 has in a help text, ends `--help` in a
-        # ValueError: argparse fills in `%(default)s` and the like.
-        action.help = re.sub(r"%%|%(?!\()", "%%", action.help or "")
-    return parser
-
-
-# Once a process: before Python 3.11.8 and 3.12.2, parsing can fail when another thread,
-# such as Dask's, logs a traceback at the same time (gh-106905).
-@functools.cache
-def _parser_code(module: str) -> CodeType | None:
-    """Compile ``get_parser`` and the imports it uses; None where these do not do."""
-    source = Path(importlib.util.find_spec(module).origin)
-    part = _parser_source(ast.parse(source.read_text(encoding="utf-8")))
-    return part and compile(part, str(source), "exec")
-
-
-def _parser_source(tree: ast.Module) -> ast.Module | None:
-    """Cut out ``get_parser`` and the imports it uses; None where these do not do."""
-    functions = [
-        node
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef) and node.name == "get_parser"
-    ]
-    if not functions:
-        return None
-    names = [node for node in ast.walk(functions[0]) if isinstance(node, ast.Name)]
-    bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-    bound |= {node.arg for node in ast.walk(functions[0]) if isinstance(node, ast.arg)}
-    needed = {node.id for node in names} - bound - set(dir(builtins))
-
-    imports = []
-    for node in tree.body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            used = [a for a in node.names if _bound_name(a) in needed]
-            if used:
-                needed -= {_bound_name(alias) for alias in used}
-                node.names = used
-                imports.append(node)
-    if needed:
-        return None
-    return ast.Module(body=[*imports, functions[0]], type_ignores=[])
-
-
-def _bound_name(alias: ast.alias) -> str:
-    return alias.asname or alias.name.split(".")[0]
+    line: str = get_commandline_args()
+    return line

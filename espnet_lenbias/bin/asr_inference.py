@@ -1,4 +1,7 @@
-"""Drop-in for ``espnet2.bin.asr_inference``; see :mod:`espnet_lenbias.decoding.drop_in`."""
+"""Drop-in for ``espnet2.bin.asr_inference``.
+
+See :mod:`espnet_lenbias.decoding.drop_in`.
+"""
 
 import sys
 from functools import partial

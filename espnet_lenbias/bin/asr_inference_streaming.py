@@ -1,6 +1,7 @@
-"""Drop-in for ``espnet2.bin.asr_inference_streaming``; see :mod:`espnet_lenbias.decoding.drop_in`.
+"""Drop-in for ``espnet2.bin.asr_inference_streaming``.
 
-An utterance comes in pieces of ``--sim_chunk_length`` samples, with 0 in one piece.
+See :mod:`espnet_lenbias.decoding.drop_in`. An utterance comes in chunks of
+``--sim_chunk_length`` samples; with 0 it is one chunk.
 """
 
 import sys
@@ -25,13 +26,13 @@ def main(cmd: Sequence[str] | None = None) -> int:
     except OptionError as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
 
-    def in_pieces(model: Any) -> Any:
+    def in_chunks(model: Any) -> Any:
         # Here, not above: this loads torch and ESPnet.
-        from espnet_lenbias.inference.asr_streaming import InPieces
+        from espnet_lenbias.inference.asr_streaming import ChunkedRecognizer
 
-        return InPieces(model, args.sim_chunk_length)
+        return ChunkedRecognizer(model, args.sim_chunk_length)
 
-    decode = partial(drop_in.decode_here, ASR_STREAMING, wrap=in_pieces)
+    decode = partial(drop_in.decode_here, ASR_STREAMING, wrap=in_chunks)
     return drop_in.run(ASR_STREAMING, parser, args, decode)
 
 

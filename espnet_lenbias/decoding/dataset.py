@@ -24,7 +24,7 @@ class Unreadable:
 Batch = list[tuple[str, dict[str, np.ndarray] | Unreadable]]
 
 
-class Utterances(torch.utils.data.Dataset):
+class Utterances(torch.utils.data.Dataset[Any]):
     """ESPnet's data set, read by key.
 
     Args:
@@ -109,7 +109,7 @@ def read_batches(
     return iter(
         torch.utils.data.DataLoader(
             Utterances(dataset),
-            batch_sampler=batches,
+            batch_sampler=map(list, batches),
             num_workers=num_workers,
             collate_fn=list,
         )

@@ -10,7 +10,7 @@ import torch
 
 from espnet_lenbias.decoding.dataset import Batch, Unreadable, build_dataset, reason
 from espnet_lenbias.decoding.log_markers import paired_markers
-from espnet_lenbias.decoding.result_folder import Outcome, Row, empty_value
+from espnet_lenbias.decoding.result_folder import Outcome, ResultRow, empty_value
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset, set_all_random_seed
 from espnet_lenbias.options.espnet_tools import ASR, Tool
@@ -19,16 +19,17 @@ from espnet_lenbias.search.beam_search import Hypothesis
 # (key, data) of utterances that could be read.
 Readable = Sequence[tuple[str, dict[str, np.ndarray]]]
 
-# ESPnet's result for one utterance, best first: (text, tokens, token ids, hypothesis), or
-# of s2t (text, tokens, token ids, text without special symbols, hypothesis).
-NBest = Sequence[tuple]
+# ESPnet's result for one utterance, best first: (text, tokens, token ids, hypothesis),
+# or of s2t (text, tokens, token ids, text without special symbols, hypothesis).
+NBest = Sequence[tuple[Any, ...]]
 
 Collate = Callable[[Readable], tuple[list[str], dict[str, torch.Tensor]]]
 
+# A model, a data set, and the padding of its utterances.
+Loaded = tuple[Any, ESPnetDataset, Collate]
 
-def load(
-    args: argparse.Namespace, tool: Tool = ASR
-) -> tuple[Any, ESPnetDataset, Collate]:
+
+def load(args: argparse.Namespace, tool: Tool = ASR) -> Loaded:
     """Return the model, the data set and the padding that a run's options ask for."""
     model = load_model(args, tool)
     train_args = getattr(model, tool.train_args)
@@ -50,8 +51,8 @@ def load_model(args: argparse.Namespace, tool: Tool = ASR) -> Any:
     """
     if args.ngpu >= 1 and not torch.cuda.is_available():
         raise OptionError(
-            f"ngpu is {args.ngpu}, and torch finds no GPU here: set ngpu to 0 to decode "
-            "on the CPU"
+            f"ngpu is {args.ngpu}, and torch finds no GPU here: set ngpu to 0 to "
+            "decode on the CPU"
         )
     set_all_random_seed(args.seed)
     inference_class = tool.inference_class()
@@ -101,7 +102,9 @@ def refuse_no_frames(search: torch.nn.Module | None) -> None:
         search.register_forward_pre_hook(_refuse_no_frames, with_kwargs=True)
 
 
-def _refuse_no_frames(_: torch.nn.Module, args: tuple, kwargs: dict) -> None:
+def _refuse_no_frames(
+    _: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
     if "is_final" in kwargs:  # a block, which may bring no frame
         return
     x = kwargs["x"] if "x" in kwargs else args[0]
@@ -112,7 +115,7 @@ def _refuse_no_frames(_: torch.nn.Module, args: tuple, kwargs: dict) -> None:
 
 def result_row(
     results: Any, nbest: int, multi_speaker: bool = False, source_nbest: int = 1
-) -> Row:
+) -> ResultRow:
     """Return what an utterance's result puts into each file.
 
     Args:
@@ -122,11 +125,12 @@ def result_row(
         source_nbest: How many ranks of the source text of a translation have files.
     """
     if multi_speaker:
-        row = {}
-        for speaker, nbest_list in enumerate(results, 1):
-            row |= _nbest_row(nbest_list, nbest, f"_spk{speaker}")
-        return row
-    more = {}
+        rows = (
+            _nbest_row(nbest_list, nbest, f"_spk{speaker}")
+            for speaker, nbest_list in enumerate(results, 1)
+        )
+        return {name: value for row in rows for name, value in row.items()}
+    more: Any = {}
     if isinstance(results, tuple):
         results, more = results
     row = _nbest_row(results, nbest, "")
@@ -138,7 +142,7 @@ def result_row(
     return row
 
 
-def _source_row(results: Sequence[tuple], nbest: int) -> Row:
+def _source_row(results: NBest, nbest: int) -> ResultRow:
     """Return the fields of the source text of a translation, where it is searched too.
 
     Args:
@@ -152,7 +156,7 @@ def _source_row(results: Sequence[tuple], nbest: int) -> Row:
     }
 
 
-def _nbest_row(results: NBest, nbest: int, suffix: str) -> Row:
+def _nbest_row(results: NBest, nbest: int, suffix: str) -> dict[str, str]:
     """Return the fields of ranks 1 to `nbest`, empty ones where hypotheses run out."""
     if not results:
         raise ValueError("the search found no hypothesis; lower minlenratio")
@@ -215,7 +219,7 @@ def _recognise(model: Any, batch: Readable, collate: Collate) -> Iterator[Outcom
         yield from _recognise(model, [utterance], collate)
 
 
-def _row(model: Any, result: Any) -> Row:
+def _row(model: Any, result: Any) -> ResultRow:
     """Return what the result of a model puts into each file."""
     several = getattr(model, "enh_s2t_task", False) or getattr(
         model, "multi_asr", False
@@ -223,8 +227,9 @@ def _row(model: Any, result: Any) -> Row:
     return result_row(result, model.nbest, several, getattr(model, "asr_nbest", 1))
 
 
-def _call(model: Any, batch: dict[str, torch.Tensor]) -> list:
+def _call(model: Any, batch: dict[str, torch.Tensor]) -> list[Any]:
     """Call the model as ESPnet's own tool does: for one utterance, or for a batch."""
     if model.batch_size > 1:
-        return model.batch_decode(**batch)
+        results: list[Any] = model.batch_decode(**batch)
+        return results
     return [model(**{k: v[0] for k, v in batch.items() if not k.endswith("_lengths")})]

@@ -1,9 +1,9 @@
 """Drop-ins for the inference tools of ESPnet, with a choice of searches.
 
-They take every option of ESPnet's tool, ``--search`` and ``--search_conf``, write the same
-files, and give every utterance its line in each of them, whatever happens to it. Started
-again after an interruption they decode what is missing. Exit status: 0; 1 if utterances
-failed; 2 for a mistake in the options.
+They take every option of ESPnet's tool, ``--search`` and ``--search_conf``, write the
+same files, and give every utterance its line in each of them, whatever happens to it.
+Started again after an interruption they decode what is missing. Exit status: 0; 1 if
+utterances failed; 2 for a mistake in the options.
 """
 
 import argparse

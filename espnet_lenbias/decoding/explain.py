@@ -7,8 +7,8 @@ config and from options, those of espnet_lenbias.bin.asr_inference:
     --config conf/decode.yaml  --search simple  --search_conf length_norm=true
     --beam_size 64  --ctc_weight 0.0  --lm_weight 0.6  --nbest 5  --ngpu 1
 
-What is not said is as ESPnet has it, but that the search is explicit_length and the five
-best hypotheses are shown.
+What is not said is as ESPnet has it, but that the search is explicit_length and the
+five best hypotheses are shown.
 """
 
 import argparse

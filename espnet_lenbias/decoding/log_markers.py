@@ -33,7 +33,7 @@ def paired_markers() -> Iterator[None]:
 
 
 class _Holder(logging.Handler):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.records: list[logging.LogRecord] = []
 

@@ -20,10 +20,10 @@ JOURNAL = "decoding.jsonl"
 _EMPTY = {"score": "nan", "original_score": "nan", "steps": "0"}
 
 # File below the output folder -> an utterance's value in it, e.g. 1best_recog/text.
-Row = Mapping[str, str]
+ResultRow = Mapping[str, str]
 
 # The key of an utterance with its row, or with the reason why it has none.
-Outcome = tuple[str, Row | str]
+Outcome = tuple[str, ResultRow | str]
 
 
 class ResultFolder:
@@ -79,7 +79,7 @@ class ResultFolder:
         # An earlier run may have decoded a batch mate, which is here for the padding.
         return {key: why for key, why in failures.items() if key not in self}
 
-    def add(self, key: str, row: Row) -> None:
+    def add(self, key: str, row: ResultRow) -> None:
         """Write the result of one utterance."""
         row = {name: value.replace("\n", " ") for name, value in row.items()}
         self._rows[key] = row
@@ -143,8 +143,8 @@ def read_keys(path: Path) -> list[str]:
         first = first_lines.setdefault(key, number)
         if first != number:
             raise ValueError(
-                f"{path}, lines {first} and {number} have the same key {key}: give each "
-                "utterance a key of its own"
+                f"{path}, lines {first} and {number} have the same key {key}: give "
+                "each utterance a key of its own"
             )
     if not first_lines:
         raise ValueError(f"{path} holds no utterance keys")
@@ -152,18 +152,18 @@ def read_keys(path: Path) -> list[str]:
 
 
 def _journal_lines(
-    options: Mapping[str, str], rows: Mapping[str, Row]
+    options: Mapping[str, str], rows: Mapping[str, ResultRow]
 ) -> Iterable[str]:
     yield json.dumps(dict(options)) + "\n"
     for key, row in rows.items():
         yield _journal_line(key, row)
 
 
-def _journal_line(key: str, row: Row) -> str:
+def _journal_line(key: str, row: ResultRow) -> str:
     return json.dumps([key, dict(row)]) + "\n"
 
 
-def _read_journal(path: Path, options: Mapping[str, str]) -> dict[str, Row]:
+def _read_journal(path: Path, options: Mapping[str, str]) -> dict[str, ResultRow]:
     """Return the rows of the utterances that an earlier run has finished."""
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     del lines[-1]  # empty, or what was being written when the run was killed

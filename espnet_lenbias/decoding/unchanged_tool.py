@@ -1,6 +1,6 @@
 """ESPnet's inference tools that do not search label by label, run unchanged.
 
-    python -m espnet_lenbias.decoding.unchanged_tool espnet2.bin.asr_inference_maskctc ...
+    python -m espnet_lenbias.decoding.unchanged_tool espnet2.bin.asr_inference_k2 ...
 
 A decode config may say `search: espnet`; of another search it is told that it has no
 place here.
@@ -25,9 +25,9 @@ def main(cmd: Sequence[str] | None = None) -> int:
     if args.search != ESPNET:
         parser.exit(
             2,
-            f"{parser.prog}: error: it decodes {OTHER_TOOLS[module]}, not label by label, "
-            f"so search: {args.search} has no place in it; say search: {ESPNET}, or "
-            "leave search out\n",
+            f"{parser.prog}: error: it decodes {OTHER_TOOLS[module]}, not label by "
+            f"label, so search: {args.search} has no place in it; say search: "
+            f"{ESPNET}, or leave search out\n",
         )
     print(commandline(), file=sys.stderr)
     for name in ("config", "search", "search_conf"):

@@ -2,31 +2,33 @@
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from espnet2.bin import asr_inference as espnet_asr
 
-from espnet_lenbias.errors import AudioError
-from espnet_lenbias.espnet_compat import OneByOne
+from espnet_lenbias.errors import AudioError, ScorerError
+from espnet_lenbias.espnet_compat import OneByOne, TooShortUttError
 from espnet_lenbias.inference.audio_checks import (
     Audio,
     check_audio,
     check_samples,
     is_finite,
+    is_short,
     short_audio_named,
 )
-from espnet_lenbias.inference.searchable import ChosenSpeechSearch
+from espnet_lenbias.inference.search_option import SpeechSearchOptionMixin
 from espnet_lenbias.options.registry import ESPNET
 
 logger = logging.getLogger(__name__)
 
 
-class Speech2Text(ChosenSpeechSearch, espnet_asr.Speech2Text, OneByOne):
+class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
     """ESPnet's speech recogniser, with a search chosen by name.
 
     Takes all that ``espnet2.bin.asr_inference.Speech2Text`` takes, and `search` and
-    `search_conf` as :class:`~espnet_lenbias.inference.searchable.ChosenSearch` tells.
+    `search_conf` as :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin`
+    tells.
 
     Examples:
         >>> speech2text = Speech2Text(
@@ -44,15 +46,15 @@ class Speech2Text(ChosenSpeechSearch, espnet_asr.Speech2Text, OneByOne):
             speech: (samples,) or a list of such; see :meth:`batch_decode`.
 
         Returns:
-            The n-best list, (text, tokens, token ids, hypothesis) each, best first; of a
-            list such a list for each utterance.
+            The n-best list, (text, tokens, token ids, hypothesis) each, best first; of
+            a list such a list for each utterance.
 
         Raises:
             AudioError: The utterance is empty, too short, or holds NaN or infinity.
         """
         if isinstance(speech, (list, tuple)):
             return self.batch_decode(speech)
-        return super().__call__(speech)
+        return super().__call__(cast(Audio, speech))
 
     def batch_decode(
         self, speech: Audio | Sequence[Audio], speech_lengths: Any = None
@@ -80,7 +82,9 @@ class Speech2Text(ChosenSpeechSearch, espnet_asr.Speech2Text, OneByOne):
             raise ValueError("speech_lengths is required for a padded array")
         for i, (wave, n_samples) in enumerate(zip(speech, speech_lengths)):
             check_audio(wave[:n_samples], f"utterance {i} of the batch")
-        with short_audio_named(int(min(speech_lengths))):
+        lengths = [int(n_samples) for n_samples in speech_lengths]
+        shortest = lengths.index(min(lengths))
+        with short_audio_named(speech[shortest][: lengths[shortest]], self._encode):
             return super().batch_decode(speech, speech_lengths)
 
     def _decode_list(self, speech: Sequence[Audio]) -> list[Any]:
@@ -89,14 +93,18 @@ class Speech2Text(ChosenSpeechSearch, espnet_asr.Speech2Text, OneByOne):
             return []
         waves = [_finite_or_empty(wave, i) for i, wave in enumerate(speech)]
         try:
-            with short_audio_named(min(map(len, waves))):
-                return super().batch_decode(waves)
-        except AudioError:  # there are encoders that take no batch with such audio
+            return super().batch_decode(waves)
+        except TooShortUttError:
             pass
+        except RuntimeError as e:
+            if isinstance(e, ScorerError) or not any(map(is_short, waves)):
+                raise
+        # Encoders fail on a batch in which one utterance is too short for them. Each
+        # alone, the others are decoded, and whatever else is wrong shows again.
         return [self._decode_or_nothing(wave, i) for i, wave in enumerate(waves)]
 
     def _decode_or_nothing(self, wave: Audio, place: int) -> Any:
-        """Decode an utterance of a list; the empty text if there is nothing to decode."""
+        """Decode an utterance of a list; to the empty text if that is impossible."""
         try:
             return self(wave)
         except AudioError as e:

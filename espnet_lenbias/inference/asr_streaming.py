@@ -1,6 +1,5 @@
 """ESPnet's streaming speech recognition with another search."""
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,15 +7,16 @@ import torch
 
 from espnet_lenbias.espnet_compat import Speech2TextStreaming as EspnetStreaming
 from espnet_lenbias.inference.audio_checks import check_audio, short_audio_named
-from espnet_lenbias.inference.searchable import ChosenSearch
+from espnet_lenbias.inference.search_option import SearchOptionMixin
 from espnet_lenbias.options.online import check_online
 
 
-class Speech2TextStreaming(ChosenSearch, EspnetStreaming):
+class Speech2TextStreaming(SearchOptionMixin, EspnetStreaming):
     """ESPnet's streaming recogniser, with a search chosen by name.
 
-    Takes all that ``espnet2.bin.asr_inference_streaming.Speech2TextStreaming`` takes, and
-    `search` and `search_conf` as :class:`~espnet_lenbias.inference.searchable.ChosenSearch` tells.
+    Takes all that ``espnet2.bin.asr_inference_streaming.Speech2TextStreaming`` takes,
+    and `search` and `search_conf` as
+    :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin` tells.
 
     Examples:
         >>> speech2text = Speech2TextStreaming(
@@ -29,46 +29,44 @@ class Speech2TextStreaming(ChosenSearch, EspnetStreaming):
     """
 
     @classmethod
-    def _verified(
-        cls,
-        search: str,
-        conf: Mapping[str, Any],
-        args: tuple,
-        kwargs: Mapping[str, Any],
-    ) -> inspect.BoundArguments:
-        """Verify all options, before any model is loaded; return those of ESPnet's."""
-        given = super()._verified(search, conf, args, kwargs)
-        check_online(search, given.arguments)
-        return given
+    def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:
+        """Verify that search and model can be online."""
+        check_online(search, options)
 
 
-class InPieces:
-    """A streaming recogniser that is handed whole utterances, and takes them in pieces."""
+class ChunkedRecognizer:
+    """Hands whole utterances to a streaming recogniser, chunk by chunk."""
 
     batch_size = 1
 
-    def __init__(self, model: EspnetStreaming, piece: int):
+    def __init__(self, model: EspnetStreaming, chunk: int):
         """Wrap a recogniser.
 
         Args:
             model: ESPnet's or ours.
-            piece: Samples of a piece; 0: all.
+            chunk: Samples of a chunk; 0: all.
         """
         self._model = model
-        self._piece = piece
+        self._chunk = chunk
         self.nbest = model.nbest
 
-    def __call__(self, speech: torch.Tensor) -> list[tuple]:
+    def __call__(self, speech: torch.Tensor) -> list[tuple[Any, ...]]:
         """Decode one utterance, (samples,); return its n-best list.
 
         Raises:
             AudioError: The utterance is empty, too short, or holds NaN or infinity.
         """
         check_audio(speech)
+        # A streaming encoder is asked by decoding: ESPnet has no other way into it.
+        with short_audio_named(speech, self._decode):
+            return self._decode(speech)
+
+    def _decode(self, speech: torch.Tensor) -> list[tuple[Any, ...]]:
         self._model.reset()  # an utterance that failed has left its blocks
-        size = self._piece or len(speech) + 1
+        size = self._chunk or len(speech) + 1
         whole = len(speech) // size  # as ESPnet's tool: the last may be of no samples
-        with short_audio_named(len(speech)):
-            for i in range(whole):
-                self._model(speech[i * size : (i + 1) * size], is_final=False)
-            return self._model(speech[whole * size :], is_final=True)
+        for i in range(whole):
+            self._model(speech[i * size : (i + 1) * size], is_final=False)
+        nbest: list[tuple[Any, ...]]
+        nbest = self._model(speech[whole * size :], is_final=True)
+        return nbest

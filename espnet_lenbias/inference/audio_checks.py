@@ -1,6 +1,6 @@
 """Audio that is handed to an inference object: is it some, and enough?"""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,9 +12,10 @@ from espnet_lenbias.espnet_compat import TooShortUttError
 
 Audio = torch.Tensor | np.ndarray  # (samples,)
 
-# Up to so many samples, the window of a long STFT, it is the length that encoders fail
-# at, with whatever message.
+# Up to so many samples, the window of a long STFT, it may be the length that encoders
+# fail at. Half a second at 16 kHz is enough for each.
 _SHORT = 2048
+_ENOUGH = 8000
 
 
 def is_finite(wave: Audio) -> bool:
@@ -45,22 +46,55 @@ def check_samples(wave: Any, name: str) -> None:
     """
     if not isinstance(wave, Audio) or not wave.ndim:
         raise TypeError(
-            f"{name} is a {type(wave).__name__}: give its samples, an array or a tensor "
-            "(samples,), such as soundfile.read(path)[0]"
+            f"{name} is a {type(wave).__name__}: give its samples, an array or a "
+            "tensor (samples,), such as soundfile.read(path)[0]"
         )
     if wave.ndim == 2 and len(wave) == 1:
         raise AudioError(f"{name} is of shape {tuple(wave.shape)}: give (samples,)")
 
 
 @contextmanager
-def short_audio_named(n_samples: int) -> Iterator[None]:
-    """Turn what encoders say of audio that is too short for them into an AudioError."""
-    too_short = f"the audio is too short for the encoder: {n_samples} samples"
+def short_audio_named(
+    speech: Audio, encode: Callable[[torch.Tensor], Any]
+) -> Iterator[None]:
+    """Turn what encoders say of audio that is too short for them into an AudioError.
+
+    One kind of subsampling has an error of its own for this. The STFT, convolutions and
+    RNNs raise a RuntimeError, each with another message. Its message is not judged, the
+    encoder is asked: silence of this length fails too, and longer silence does not.
+
+    Args:
+        speech: (samples,), which is decoded in the context.
+        encode: Encodes audio of that shape.
+
+    Raises:
+        AudioError: Says of how many samples the audio is.
+    """
+    too_short = f"the audio is too short for the encoder: {len(speech)} samples"
     try:
         yield
     except TooShortUttError as e:
         raise AudioError(f"{too_short} ({e})") from e
     except RuntimeError as e:
-        if n_samples > _SHORT or isinstance(e, ScorerError):
+        if isinstance(e, ScorerError) or not is_short(speech):
+            raise
+        silence = torch.zeros(_ENOUGH, *speech.shape[1:])
+        if _can_encode(silence[: len(speech)], encode) or not _can_encode(
+            silence, encode
+        ):
             raise
         raise AudioError(too_short) from e
+
+
+def is_short(speech: Audio) -> bool:
+    """Tell whether audio may be too short for an encoder."""
+    return len(speech) <= _SHORT
+
+
+@torch.no_grad()
+def _can_encode(speech: torch.Tensor, encode: Callable[[torch.Tensor], Any]) -> bool:
+    try:
+        encode(speech)
+    except (TooShortUttError, RuntimeError):
+        return False
+    return True

@@ -1,15 +1,20 @@
 """ESPnet's text translation with another search."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from espnet2.bin import mt_inference as espnet_mt
 
-from espnet_lenbias.inference.searchable import ChosenSearch
+from espnet_lenbias.inference.ctc_checks import check_ctc_weight, train_config
+from espnet_lenbias.inference.search_option import SearchOptionMixin
 
 
-class Text2Text(ChosenSearch, espnet_mt.Text2Text):
+class Text2Text(SearchOptionMixin, espnet_mt.Text2Text):
     """ESPnet's text translator, with a search chosen by name.
 
     Takes all that ``espnet2.bin.mt_inference.Text2Text`` takes, and `search` and
-    `search_conf` as :class:`~espnet_lenbias.inference.searchable.ChosenSearch` tells.
+    `search_conf` as :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin`
+    tells.
 
     Examples:
         >>> text2text = Text2Text(
@@ -18,3 +23,11 @@ class Text2Text(ChosenSearch, espnet_mt.Text2Text):
         >>> text, tokens, token_ids, hypothesis = text2text(source_ids)[0]
 
     """
+
+    @classmethod
+    def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:
+        """Verify that a model has CTC if it is used: those of discrete units may."""
+        config = train_config(options, "mt")
+        has_ctc = config.get("model") == "discrete_asr"
+        if config:
+            check_ctc_weight(options["ctc_weight"], has_ctc)

@@ -7,16 +7,17 @@ from espnet2.bin import s2t_inference as espnet_s2t
 
 from espnet_lenbias.espnet_compat import decodes_batches
 from espnet_lenbias.inference.audio_checks import Audio, check_audio
-from espnet_lenbias.inference.searchable import ChosenSearch
+from espnet_lenbias.inference.search_option import SearchOptionMixin
 from espnet_lenbias.options.registry import ESPNET
 
 
-class Speech2Text(ChosenSearch, espnet_s2t.Speech2Text):
+class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
     """ESPnet's speech-to-text model, with a search chosen by name.
 
     Takes all that ``espnet2.bin.s2t_inference.Speech2Text`` takes, and `search` and
-    `search_conf` as :class:`~espnet_lenbias.inference.searchable.ChosenSearch` tells.
-    ``decode_long`` searches each of its windows so; ``best_path`` searches nothing.
+    `search_conf` as :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin`
+    tells. ``decode_long`` searches each of its windows so; ``best_path`` searches
+    nothing.
 
     Examples:
         >>> speech2text = Speech2Text(
@@ -72,4 +73,5 @@ class Speech2Text(ChosenSearch, espnet_s2t.Speech2Text):
         if self.search != ESPNET:
             for i, wave in enumerate(speech):
                 check_audio(wave, f"utterance {i} of the batch")
-        return super().batch_decode(speech, *args, **kwargs)
+        results: list[Any] = super().batch_decode(speech, *args, **kwargs)
+        return results

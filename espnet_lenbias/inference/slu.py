@@ -2,14 +2,15 @@
 
 from espnet2.bin import slu_inference as espnet_slu
 
-from espnet_lenbias.inference.searchable import ChosenSpeechSearch
+from espnet_lenbias.inference.search_option import SpeechSearchOptionMixin
 
 
-class Speech2Understand(ChosenSpeechSearch, espnet_slu.Speech2Understand):
+class Speech2Understand(SpeechSearchOptionMixin, espnet_slu.Speech2Understand):
     """ESPnet's spoken language understanding, with a search chosen by name.
 
-    Takes all that ``espnet2.bin.slu_inference.Speech2Understand`` takes, and `search` and
-    `search_conf` as :class:`~espnet_lenbias.inference.searchable.ChosenSearch` tells.
+    Takes all that ``espnet2.bin.slu_inference.Speech2Understand`` takes, and `search`
+    and `search_conf` as
+    :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin` tells.
 
     Examples:
         >>> speech2understand = Speech2Understand(

@@ -1,16 +1,20 @@
 """ESPnet's speech translation with another search."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from espnet2.bin import st_inference as espnet_st
 
-from espnet_lenbias.inference.searchable import ChosenSpeechSearch
+from espnet_lenbias.inference.ctc_checks import check_ctc_weight, train_config
+from espnet_lenbias.inference.search_option import SpeechSearchOptionMixin
 
 
-class Speech2Text(ChosenSpeechSearch, espnet_st.Speech2Text):
+class Speech2Text(SpeechSearchOptionMixin, espnet_st.Speech2Text):
     """ESPnet's speech translator, with a search chosen by name.
 
     Takes all that ``espnet2.bin.st_inference.Speech2Text`` takes, and `search` and
-    `search_conf` as :class:`~espnet_lenbias.inference.searchable.ChosenSearch` tells. Where the
-    source text is searched first (`md_encoder`), the search does both.
+    `search_conf` as :class:`~espnet_lenbias.inference.search_option.SearchOptionMixin`
+    tells. Where the source text is searched first (`md_encoder`), the search does both.
 
     Examples:
         >>> speech2text = Speech2Text(
@@ -19,3 +23,12 @@ class Speech2Text(ChosenSpeechSearch, espnet_st.Speech2Text):
         >>> text, tokens, token_ids, hypothesis = speech2text(audio)[0]
 
     """
+
+    @classmethod
+    def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:
+        """Verify that a model has CTC for the translation if it is used."""
+        config = train_config(options, "st")
+        # ESPnet's default weight in training is 0.
+        has_ctc = (config.get("model_conf") or {}).get("st_mtlalpha", 0.0) > 0
+        if config:
+            check_ctc_weight(options["ctc_weight"], has_ctc)

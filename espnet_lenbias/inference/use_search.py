@@ -6,7 +6,8 @@ from typing import Any
 import torch
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch, CTCPrefixScorer
+from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
+from espnet_lenbias.inference.ctc_checks import check_ctc, has_source_search
 from espnet_lenbias.options.registry import (
     ESPNET,
     build_search,
@@ -49,7 +50,7 @@ def use_search(
     check_espnet_options(name, {"normalize_length": old.normalize_length})
     check_ctc(model)
     takes_nbest = "nbest" in search_options(name)
-    if _has_source_search(model):
+    if has_source_search(model):
         own = {**conf, "nbest": model.asr_nbest} if takes_nbest else conf
         model.asr_beam_search = _built(model, name, model.asr_beam_search, None, own)
     if takes_nbest:
@@ -61,54 +62,25 @@ def use_search(
     return model
 
 
-def check_ctc(model: Any) -> None:
-    """Verify that there is a CTC if it is asked for: a model may be trained without.
-
-    Raises:
-        OptionError: Says which weight to set.
-    """
-    _check_ctc(model.beam_search, "ctc_weight")
-    if _has_source_search(model):
-        _check_ctc(model.asr_beam_search, "asr_ctc_weight")
-
-
-def _check_ctc(search: Any, key: str) -> None:
-    scorer = getattr(search, "scorers", {}).get("ctc")
-    if isinstance(scorer, CTCPrefixScorer) and scorer.ctc is None:
-        raise OptionError(no_ctc(key, search.weights["ctc"]))
-
-
-def no_ctc(key: str, weight: float) -> str:
-    """Return what to say of a model without CTC, given the weight of its CTC."""
-    return f"{key} is {weight}, and the model has no CTC: set {key}: 0.0"
-
-
-def _has_source_search(model: Any) -> bool:
-    """Tell whether the source text is searched first, and its best hypothesis translated.
-
-    ESPnet gives every translator the search for it.
-    """
-    return getattr(getattr(model, "st_model", None), "use_multidecoder", False)
-
-
 def _built(
     model: Any, name: str, old: Any, beam_size: int | None, conf: dict[str, Any]
 ) -> torch.nn.Module:
     build = build_online_search if is_online(old) else build_search
-    search = build(name, old, beam_size, **conf)
-    return search.to(device=model.device, dtype=getattr(torch, model.dtype)).eval()
+    search: torch.nn.Module = build(name, old, beam_size, **conf)
+    dtype: torch.dtype = getattr(torch, model.dtype)
+    return search.to(model.device, dtype).eval()
 
 
 def _label_synchronous_search(model: Any, name: str) -> BeamSearch:
     """Return the model's search if another one can take its place."""
     search = getattr(model, "beam_search", None)
-    swapped = getattr(model, "search", ESPNET) != ESPNET
-    if type(search) in (BeamSearch, BatchBeamSearch) or swapped or is_online(search):
+    replaced = getattr(model, "search", ESPNET) != ESPNET
+    if type(search) in (BeamSearch, BatchBeamSearch) or replaced or is_online(search):
         return search
     raise OptionError(
-        f"search: {name} takes the place of ESPnet's label-synchronous beam search, and "
-        f"this {type(model).__name__} has another one: {_other_search(model)}; search: "
-        "espnet keeps it"
+        f"search: {name} takes the place of ESPnet's label-synchronous beam search, "
+        f"and this {type(model).__name__} has another one: {_other_search(model)}; "
+        "search: espnet keeps it"
     )
 
 

@@ -20,7 +20,8 @@ def audio_rate(path: Path) -> int:
         OSError: There is no such file.
         ValueError: It is no audio.
     """
-    return _info(path).samplerate
+    rate: int = _info(path).samplerate
+    return rate
 
 
 def check_one_channel(path: Path) -> None:
@@ -33,7 +34,8 @@ def check_one_channel(path: Path) -> None:
     info = _info(path)
     if info.channels != 1:
         raise ValueError(
-            f"{path} has {info.channels} channels: make it one (sox {path} -c 1 out.wav)"
+            f"{path} has {info.channels} channels: make it one "
+            f"(sox {path} -c 1 out.wav)"
         )
     if not info.frames:
         raise ValueError(f"{path} holds no samples")
@@ -51,7 +53,8 @@ def _info(path: Path) -> Any:
 
 def read_audio(path: Path) -> "np.ndarray":
     """Return the samples of an audio file, (samples,)."""
-    return soundfile.read(path, dtype="float32")[0]
+    samples: np.ndarray = soundfile.read(path, dtype="float32")[0]
+    return samples
 
 
 def check_rate(audio: Path, rate: int, frontend_conf: Mapping[str, Any] | None) -> None:

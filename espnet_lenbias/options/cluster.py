@@ -90,11 +90,13 @@ def choose_workers(
 def cluster_class(where: str) -> type:
     """Return Dask's class of clusters of this machine, or of a job queue."""
     if where == LOCAL:
-        return import_extra("distributed").LocalCluster
+        local: type = import_extra("distributed").LocalCluster
+        return local
     handler = signal.getsignal(signal.SIGINT)
     module = import_extra("dask_jobqueue")
     signal.signal(signal.SIGINT, handler)  # with its own, Ctrl-C is a success
-    return getattr(module, JOB_QUEUES[where])
+    cluster: type = getattr(module, JOB_QUEUES[where])
+    return cluster
 
 
 def import_extra(module: str) -> ModuleType:
@@ -113,7 +115,8 @@ def _check_submit_command(where: str) -> None:
     job = getattr(cluster_class(where), "job_cls", None)
     if job is not None and shutil.which(job.submit_command.split()[0]) is None:
         raise ClusterError(
-            f"cluster: {where}: there is no command {job.submit_command} on this machine"
+            f"cluster: {where}: there is no command {job.submit_command} on this "
+            "machine"
         )
 
 

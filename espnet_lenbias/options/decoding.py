@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
-from espnet_lenbias.espnet_compat import inference_parser
+from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.packed_model import check_archive, is_archive
 from espnet_lenbias.options.registry import (
     ESPNET,
@@ -28,8 +28,8 @@ from espnet_lenbias.options.registry import (
 
 _DATA = "data_path_and_name_and_type"
 
-# A file up to so many bytes, a list of audio or a config, is told from another one by what
-# it holds; a larger one, a model, by its size and time of change.
+# A file up to so many bytes, a list of audio or a config, is told from another one by
+# what it holds; a larger one, a model, by its size and time of change.
 _READ = 2**24
 
 # Options that change where or how fast a run goes, not what it finds.
@@ -73,9 +73,9 @@ def parse(
     config = _read_config(parser, cmd)
     args, unknown = parser.parse_known_args(cmd)
     if unknown:
-        options = [flag for a in parser._actions for flag in a.option_strings]
+        flags = [flag for a in parser._actions for flag in a.option_strings]
         flag = unknown[0].partition("=")[0]
-        hint = where_it_belongs(flag.lstrip("-"), []) or nearest(flag, options)
+        hint = where_it_belongs(flag.lstrip("-"), []) or nearest(flag, flags)
         _fail(parser, f"unrecognized arguments: {' '.join(unknown)}{hint}")
     args.search_conf = args.search_conf or {}
     options = vars(args)
@@ -188,8 +188,8 @@ def _check_config_beside(key: str, model: Path, config: str) -> None:
     beside = model.parent / "config.yaml"
     if not beside.is_file():
         raise FileNotFoundError(
-            f"{key}: there is no config.yaml beside {model}: name what it was trained by "
-            f"with {config}"
+            f"{key}: there is no config.yaml beside {model}: name what it was trained "
+            f"by with {config}"
         )
     _check_train_config(config, beside)
 
@@ -204,6 +204,6 @@ def _origin(message: str, config: Mapping[str, Any], args: argparse.Namespace) -
     return f"{args.config}: " if from_there else ""
 
 
-def _fail(parser: argparse.ArgumentParser, message: str) -> None:
+def _fail(parser: argparse.ArgumentParser, message: str) -> NoReturn:
     """Exit without the usage text, which for ESPnet's tools fills two screens."""
     parser.exit(2, f"{parser.prog}: error: {message}\n")

@@ -15,7 +15,8 @@ class Tool:
     """An inference tool, ``espnet2.bin.<name>``."""
 
     name: str
-    # Where our subclass of its inference class is: its module in `inference`, and the class.
+    # Where our subclass of its inference class is: its module in `inference`, and the
+    # class.
     home: str
     class_name: str
     # ESPnet's class of the task.

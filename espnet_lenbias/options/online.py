@@ -1,4 +1,4 @@
-"""What goes together with a search that takes its audio block by block; no torch here."""
+"""What goes with a search that takes its audio block by block; no torch here."""
 
 import re
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ from espnet_lenbias.options.registry import ESPNET
 # The searches that can.
 ONLINE = (ESPNET, "explicit_length")
 
-# Options of ESPnet's online search that leave a part of the audio or of the text out, or
-# search in another way.
+# Options of ESPnet's online search that leave a part of the audio or of the text out,
+# or search in another way.
 _REFUSED = (
     "encoded_feat_length_limit",
     "decoder_text_length_limit",
@@ -37,10 +37,10 @@ def check_online(name: str, options: Mapping[str, Any]) -> None:
             f"search: {name} needs the whole audio: in streaming say search: "
             f"{' or '.join(ONLINE)}"
         )
-    piece = options.get("sim_chunk_length", 0)
-    if piece < 0:
+    chunk = options.get("sim_chunk_length", 0)
+    if chunk < 0:
         raise OptionError(
-            f"sim_chunk_length must be a number of samples, or 0 for all, not {piece}"
+            f"sim_chunk_length must be a number of samples, or 0 for all, not {chunk}"
         )
     if options.get("asr_train_config") is not None:
         _check_encoder(Path(options["asr_train_config"]))
@@ -66,6 +66,6 @@ def _check_encoder(train_config: Path) -> None:
     if encoder and not encoder[1].startswith("contextual_block"):
         raise OptionError(
             f"asr_train_config: {train_config}: its encoder, {encoder[1]}, needs the "
-            "whole audio, and streaming one of the kind contextual_block_*: decode with "
-            "asr_inference"
+            "whole audio, and streaming one of the kind contextual_block_*: decode "
+            "with asr_inference"
         )

@@ -50,12 +50,13 @@ def load_search(name: str) -> Callable[..., Any]:
     Raises:
         ValueError: no installed package has a search of that name.
     """
-    return _entry_point(name).load()
+    search: Callable[..., Any] = _entry_point(name).load()
+    return search
 
 
 def build_search(
     name: str, like: Any, beam_size: int | None = None, **conf: Any
-) -> Callable[..., Any]:
+) -> Any:
     """Return a search with the scorers and settings of another one.
 
     Args:
@@ -192,16 +193,18 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-@functools.cache
 def _pre_beam_ratio(like: Any) -> float:
     """Return the ratio that a search was built with, of which it keeps the outcome."""
     usual = 1.5  # ESPnet's default
-    if int(usual * like.beam_size) == like.pre_beam_size:
+    beam_size: int = like.beam_size
+    pre_beam_size: int = like.pre_beam_size
+    if int(usual * beam_size) == pre_beam_size:
         return usual
     # half a hypothesis more, so that truncation gives the same size
-    return (like.pre_beam_size + 0.5) / like.beam_size
+    return (pre_beam_size + 0.5) / beam_size
 
 
+@functools.cache  # finding them reads the metadata of every installed package
 def _entry_points() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 

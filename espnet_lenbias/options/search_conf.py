@@ -7,9 +7,10 @@ an options object is made, so that a mistake shows before any model is loaded.
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from numbers import Real
+from typing import Any, TypeGuard
 
-# What the options of a tool's searches begin with: its own, and that for the source text
-# of a translation.
+# What the options of a tool's searches begin with: its own, and that for the source
+# text of a translation.
 _PREFIXES = ("", "asr_")
 
 
@@ -18,7 +19,7 @@ def _require(ok: bool, key: str, value: object, wanted: str) -> None:
         raise ValueError(f"{key} must be {wanted}, not {value!r}")
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool) and value == value
 
 
@@ -56,13 +57,13 @@ def verify_weights_and_lengths(options: Mapping[str, object]) -> None:
         _verify_lengths(f"{prefix}minlenratio", f"{prefix}maxlenratio", options)
 
 
-def _verify_weight(key: str, options: Mapping[str, object]) -> None:
+def _verify_weight(key: str, options: Mapping[str, Any]) -> None:
     weight = options.get(key, 0.5)
     ok = _is_number(weight) and 0 <= weight <= 1
     _require(ok, key, weight, f"from 0 to 1 (the decoder weighs 1 - {key})")
 
 
-def _verify_lengths(minimum: str, maximum: str, options: Mapping[str, object]) -> None:
+def _verify_lengths(minimum: str, maximum: str, options: Mapping[str, Any]) -> None:
     shortest, longest = options.get(minimum, 0.0), options.get(maximum, 0.0)
     for key, ratio in ((maximum, longest), (minimum, shortest)):
         _require(_is_number(ratio), key, ratio, "a number")
@@ -89,13 +90,14 @@ class ExplicitLengthOptions:
     # How many hypotheses are returned, best first; None: all that have ended.
     nbest: int | None = None
     # Candidates more than this below the best of their position are dropped before the
-    # beam size applies (8 is the paper's value for its "optimal" row); None: no pruning.
+    # beam size applies (8 is the paper's value for its "optimal" row); None: no
+    # pruning.
     score_threshold: float | None = None
     # Stop only when no later hypothesis can enter the n-best list (of `nbest`); without
     # it, as soon as none can become the best one.
     exact_nbest: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _verify_nbest(self.nbest)
         t = self.score_threshold
         ok = t is None or (_is_number(t) and t >= 0)
@@ -119,17 +121,18 @@ class Coverage:
     # What the term is multiplied by.
     weight: float
     # The term is the number of frames whose summed attention is above this (Chorowski
-    # and Jaitly); None: the sum over frames of log(min(summed attention, 1)) (Wu et al.).
+    # and Jaitly); None: the sum over frames of log(min(summed attention, 1)) (Wu et
+    # al.).
     threshold: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _require(_is_number(self.weight), "coverage.weight", self.weight, "a number")
         t = self.threshold
         ok = t is None or (_is_number(t) and t >= 0)
         _require(ok, "coverage.threshold", t, "a number of 0 or more")
 
 
-def _coverage(value: object) -> Coverage:
+def _coverage(value: Any) -> Coverage:
     """Return what the `coverage` of a config says."""
     if isinstance(value, Coverage):
         return value
@@ -147,8 +150,8 @@ class SimpleOptions:
     nbest: int | None = None
     # Rank and prune by the score divided by the length N (an ended one by its own N).
     length_norm: bool = False
-    # The end label is allowed only where its log-prob exceeds this factor times the best
-    # other log-prob (around 1.5); None: always.
+    # The end label is allowed only where its log-prob exceeds this factor times the
+    # best other log-prob (around 1.5); None: always.
     eos_threshold: float | None = None
     # Added to the ranking score for each label, the end label included. Beside
     # `length_norm` it shifts every rank alike and so changes nothing.
@@ -159,7 +162,7 @@ class SimpleOptions:
     # A coverage term, {weight: ..., threshold: ...}; None: none.
     coverage: Coverage | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _verify_nbest(self.nbest)
         _require(
             isinstance(self.length_norm, bool),

@@ -16,9 +16,9 @@ from espnet2.bin import asr_inference as espnets
 from espnet_lenbias import ExplicitLengthBeamSearch
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding import decode, drop_in, log_markers, result_folder
-from espnet_lenbias.espnet_compat import inference_parser
 from espnet_lenbias.options import decoding as decode_options
 from espnet_lenbias.options.decoding import get_parser
+from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.packed_model import model_files
 from tests.conftest import RATE, Model
@@ -657,11 +657,10 @@ def test_a_batch_decoded_in_halves_leaves_one_marker_each():
 
 def test_records_are_passed_on_in_order_whatever_happens(caplog):
     caplog.set_level(logging.INFO)
-    with pytest.raises(KeyboardInterrupt):
-        with log_markers.paired_markers():
-            logging.info("speech length: 1")
-            logging.info("other")
-            raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt), log_markers.paired_markers():
+        logging.info("speech length: 1")
+        logging.info("other")
+        raise KeyboardInterrupt
     with log_markers.paired_markers():
         logging.info("speech length: 2")
         logging.info("best hypo: A")
@@ -741,8 +740,8 @@ def test_without_a_model(wav_scp, tmp_path, capsys):
         asr_inference.main([*options, "--output_dir", str(tmp_path / "out")])
     assert stop.value.code == 2
     assert capsys.readouterr().err.endswith(
-        "error: no model is named: give --asr_model_file and its --asr_train_config, or "
-        "--model_tag\n"
+        "error: no model is named: give --asr_model_file and its --asr_train_config, "
+        "or --model_tag\n"
     )
 
 

@@ -10,11 +10,14 @@ from espnet2.bin import asr_inference_streaming as espnets
 from espnet2.tasks.asr import ASRTask
 
 from espnet_lenbias import ExplicitLengthBeamSearch, use_search
-from espnet_lenbias.__main__ import replaced
 from espnet_lenbias.bin import asr_inference_streaming
 from espnet_lenbias.errors import AudioError, OptionError
 from espnet_lenbias.espnet_compat import BatchBeamSearchOnline
-from espnet_lenbias.inference.asr_streaming import InPieces, Speech2TextStreaming
+from espnet_lenbias.inference.asr_streaming import (
+    ChunkedRecognizer,
+    Speech2TextStreaming,
+)
+from espnet_lenbias.options.python_options import replaced
 from espnet_lenbias.options.registry import settings_of
 from espnet_lenbias.search.online import OnlineExplicitLengthBeamSearch
 from tests.conftest import RATE
@@ -183,7 +186,7 @@ def test_use_search_refuses_what_it_cannot_do(model, name, change):
 
 def test_broken_audio_and_what_it_leaves_behind(model, speech):
     recogniser = Speech2TextStreaming(**model.files, **DECODING, **OURS)
-    streaming = InPieces(recogniser, PIECE)
+    streaming = ChunkedRecognizer(recogniser, PIECE)
     wanted = labels(streaming(torch.tensor(speech[1])))
     for broken in (torch.zeros(0), torch.zeros(100), torch.full((9000,), np.nan)):
         with pytest.raises(AudioError):
@@ -211,7 +214,7 @@ class Listener:
 )
 def test_pieces_are_those_of_espnets_tool(samples, piece, lengths):
     listener = Listener()
-    InPieces(listener, piece)(torch.zeros(samples))
+    ChunkedRecognizer(listener, piece)(torch.zeros(samples))
     last = len(lengths) - 1
     assert listener.pieces == [(n, i == last) for i, n in enumerate(lengths)]
 
@@ -245,9 +248,11 @@ def test_search_espnet_writes_espnets_files(model, wav_scp, tmp_path, piece):
 
 def test_the_files_of_a_run_in_pieces(model, wav_scp, speech, tmp_path, monkeypatch):
     sizes = []
-    make = InPieces.__init__
+    make = ChunkedRecognizer.__init__
     monkeypatch.setattr(
-        InPieces, "__init__", lambda *args: sizes.append(args[2]) or make(*args)
+        ChunkedRecognizer,
+        "__init__",
+        lambda *args: sizes.append(args[2]) or make(*args),
     )
     config = tmp_path / "decode.yaml"
     config.write_text("search: explicit_length\nsearch_conf: {score_threshold: 8.0}\n")

@@ -159,7 +159,7 @@ def test_a_transcript_reaches_the_understanding(model_of, data, tmp_path, monkey
 
 @pytest.mark.parametrize("batch_size", ["1", pytest.param("3", marks=needs_batches)])
 def test_previous_text(batch_size, model_of, data, tmp_path):
-    """Primers of three lengths: ESPnet refuses them in a batch, these searches do not."""
+    """Primers of three lengths: ESPnet refuses such a batch, these searches do not."""
     model, out = model_of("s2t"), tmp_path / "out"
     options = ("--data_path_and_name_and_type", f"{data}/text,text_prev,text")
     assert run(model, data, out, *options, "--batch_size", batch_size) == 0
@@ -246,7 +246,7 @@ for name in sys.argv[1:]:
     assert out.count("--search_conf") >= len(TOOLS)
 
 
-# --- Utterances that fail, runs that are interrupted -----------------------------------
+# --- Utterances that fail, runs that are interrupted ----------------------------------
 
 
 def spoil(model, data) -> str:
@@ -316,7 +316,7 @@ def test_all_fail(name, model_of, data, tmp_path):
     assert lines(out) == {"gone1": "", "gone2": ""}
 
 
-# --- Tools that do not search label by label -------------------------------------------
+# --- Tools that do not search label by label ------------------------------------------
 
 
 @pytest.fixture
@@ -332,8 +332,8 @@ def test_another_tool_says_that_a_search_has_no_place_in_it(maskctc, data, capsy
     assert e.value.code == 2
     assert capsys.readouterr().err.endswith(
         "asr_inference_maskctc: error: it decodes by refining the output of CTC "
-        "(mask-CTC), not label by label, so search: explicit_length has no place in it; "
-        "say search: espnet, or leave search out\n"
+        "(mask-CTC), not label by label, so search: explicit_length has no place in "
+        "it; say search: espnet, or leave search out\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""``espnet-lenbias explain`` on the bundled model, and what it refuses before loading one."""
+"""``espnet-lenbias explain`` on the bundled model, and what it refuses."""
 
 import math
 import re

@@ -6,9 +6,10 @@ import sys
 import pytest
 
 from espnet_lenbias import cli
-from espnet_lenbias.__main__ import replaced
+from espnet_lenbias.options.python_options import replaced
 
 ESPNET, OURS = "espnet2.bin.asr_inference", "espnet_lenbias.bin.asr_inference"
+K2, UNCHANGED = "espnet2.bin.asr_inference_k2", "espnet_lenbias.decoding.unchanged_tool"
 
 
 @pytest.mark.parametrize(
@@ -28,14 +29,8 @@ ESPNET, OURS = "espnet2.bin.asr_inference", "espnet_lenbias.bin.asr_inference"
             for name in ("st_inference", "mt_inference", "s2t_inference")
         ),
         ("-Om espnet2.bin.slu_inference", "-Om espnet_lenbias.bin.slu_inference"),
-        (
-            "-m espnet2.bin.asr_inference_k2 --ngpu 0",
-            "-m espnet_lenbias.decoding.unchanged_tool espnet2.bin.asr_inference_k2 --ngpu 0",
-        ),
-        (
-            "-Om espnet2.bin.asr_inference_k2 -m x",
-            "-Om espnet_lenbias.decoding.unchanged_tool espnet2.bin.asr_inference_k2 -m x",
-        ),
+        (f"-m {K2} --ngpu 0", f"-m {UNCHANGED} {K2} --ngpu 0"),
+        (f"-Om {K2} -m x", f"-Om {UNCHANGED} {K2} -m x"),
         ("-m espnet2.bin.tts_inference", "-m espnet2.bin.tts_inference"),
         (f"- -m {ESPNET}", f"- -m {ESPNET}"),
         ("-m", "-m"),

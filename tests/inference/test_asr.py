@@ -55,7 +55,7 @@ def test_the_search_is_chosen_by_name(transformer_model, waves):
     assert model.beam_search.options.length_norm is True
     assert model.beam_search.options.nbest == 2
     assert not model.beam_search.training
-    text, tokens, ids, hypothesis = model(waves["utt1"])[0]
+    _, tokens, ids, hypothesis = model(waves["utt1"])[0]
     assert len(tokens) == len(ids)
     assert isinstance(hypothesis.original_score, float)
 

@@ -28,6 +28,7 @@ from espnet_lenbias import (
 )
 from espnet_lenbias.errors import AudioError, OptionError
 from tests import make_models as models
+from tests.bundled import bundled
 from tests.make_models import make_model
 
 # name -> ESPnet's class, ours
@@ -95,7 +96,7 @@ def test_audio_that_cannot_be_decoded_is_named(name, audio, model_of):
         model(audio)
 
 
-# --- Two searches in one object --------------------------------------------------------
+# --- Two searches in one object -------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["st_multi", "st_attention"])
@@ -142,7 +143,7 @@ def test_a_translator_without_ctc_for_the_source_text(model_of):
         use_search(model, "explicit_length")
 
 
-# --- What the search cannot serve ------------------------------------------------------
+# --- What the search cannot serve -----------------------------------------------------
 
 
 @pytest.fixture
@@ -191,9 +192,5 @@ def test_mask_ctc_and_the_tool_for_transducers_say_so():
 
 
 def test_a_packed_model_of_another_tool():
-    from espnet_lenbias.errors import OptionError
-    from espnet_lenbias.inference import st
-    from tests.bundled import bundled
-
     with pytest.raises(OptionError, match="is a model of another tool: it holds asr_"):
         st.Speech2Text.from_pretrained(str(bundled("asr_transformer")), ctc_weight=0.0)

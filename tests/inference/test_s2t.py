@@ -47,7 +47,7 @@ def build(model_of):
 @pytest.mark.parametrize("search", SEARCHES)
 def test_hypotheses_start_with_the_primer(search, given, primer, build, waves):
     model = build(search=search, nbest=3)
-    for (text, tokens, token_ids, plain, hypothesis), espnets in zip(
+    for (text, _, token_ids, plain, hypothesis), espnets in zip(
         model(waves["utt4"], **given), build()(waves["utt4"], **given)
     ):
         yseq = hypothesis.yseq.tolist()

@@ -31,7 +31,7 @@ class Tokenizer:
     """
 
     sot_sequence_including_notimestamps = tuple(PRIMER)
-    additional_special_tokens = []  # asked for by ESPnet 202511
+    additional_special_tokens = ()  # asked for by ESPnet 202511
 
     @property
     def tokenizer(self):

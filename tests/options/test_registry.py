@@ -32,9 +32,14 @@ def another_package(monkeypatch):
 
 def test_public_names():
     assert set(espnet_lenbias.__all__) == {
+        "AudioError",
         "ExplicitLengthBeamSearch",
+        "Hypothesis",
+        "OptionError",
+        "ScorerError",
         "SimpleBeamSearch",
         "Speech2Text",
+        "Trace",
         "use_search",
         "available_searches",
         "AudioError",
@@ -84,7 +89,7 @@ def test_another_package_can_add_a_search(another_package):
 
 
 def test_unknown_search_names_the_nearest():
-    with pytest.raises(ValueError) as e:
+    with pytest.raises(ValueError, match="no search 'explicit_lenght'") as e:
         load_search("explicit_lenght")
     assert str(e.value) == (
         "there is no search 'explicit_lenght'; did you mean explicit_length? "

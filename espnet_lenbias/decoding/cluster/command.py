@@ -27,7 +27,8 @@ from espnet_lenbias.options.packed_model import model_files
 if TYPE_CHECKING:
     from espnet_lenbias.decoding.cluster.worker import Decoded
 
-# Lengths of utterances that ESPnet's and Kaldi's data preparation leave beside the data.
+# Lengths of utterances that data preparation, ESPnet's or Kaldi's, leaves with the
+# data.
 _LENGTH_FILES = ("utt2num_samples", "utt2num_frames")
 
 # Seconds between two reports of progress in a log.
@@ -61,8 +62,8 @@ def _add_worker_options(parser: argparse.ArgumentParser) -> list[str]:
     """Add the options that :func:`choose_workers` takes; return their names."""
     group = parser.add_argument_group(
         "The workers",
-        "A worker is a process that loads the model once and reads its audio itself, so "
-        "--num_workers has no effect. The files are those of one process with "
+        "A worker is a process that loads the model once and reads its audio itself, "
+        "so --num_workers has no effect. The files are those of one process with "
         "OMP_NUM_THREADS=1; more threads a worker change last digits of the scores.",
     )
     actions = [
@@ -114,8 +115,8 @@ def starting_order(
 ) -> list[Sequence[str]]:
     """Sort batches by their longest utterance: what is started last is short.
 
-    Only the shortest batch comes before all: it tells whether workers work. Batches stay
-    as they are, for with other batch mates an utterance has another padding.
+    Only the shortest batch comes before all: it tells whether workers work. Batches
+    stay as they are, for with other batch mates an utterance has another padding.
     """
     order = sorted(batches, key=lambda batch: max(lengths.get(key, 0) for key in batch))
     return order[:1] + order[:0:-1]

@@ -8,7 +8,7 @@ Dask gives up is only suspected. When all else is done suspects are tried one at
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from distributed import Client, Future, KilledWorker, as_completed
 
@@ -75,12 +75,12 @@ def _alone(
 
 def _completed(
     client: Client, decode: Callable[[Batch], T], batches: Iterable[Batch]
-) -> Iterator[tuple[Batch, Future]]:
+) -> Iterator[tuple[Batch, Future[T]]]:
     """Yield each batch with its future when that is done."""
     waiting = iter(batches)
-    submitted: dict[str, Batch] = {}
+    submitted: dict[Any, Batch] = {}
 
-    def submit(n: int) -> list[Future]:
+    def submit(n: int) -> list[Future[T]]:
         futures = []
         for batch in islice(waiting, n):
             future = _submit(client, decode, batch)
@@ -94,6 +94,6 @@ def _completed(
         completed.update(submit(1))
 
 
-def _submit(client: Client, decode: Callable[[Batch], T], batch: Batch) -> Future:
+def _submit(client: Client, decode: Callable[[Batch], T], batch: Batch) -> Future[T]:
     # fifo_timeout: first in, first out, however fast they come
     return client.submit(decode, batch, pure=False, fifo_timeout=0)

@@ -9,11 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir, contextmanager
 from functools import partial
 from logging.handlers import QueueHandler
+from queue import Queue
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from distributed import Client, Worker, WorkerPlugin, get_worker
 
 from espnet_lenbias.decoding.result_folder import Outcome
+
+if TYPE_CHECKING:
+    from espnet_lenbias.decoding.decode import Loaded
 
 # Outcomes of a batch, and the log records that its decoding has left.
 Decoded = tuple[list[Outcome], list[logging.LogRecord]]
@@ -39,7 +44,7 @@ class Decoder(WorkerPlugin):
         worker.memory_manager.memory_pause_fraction = False
         self._threads = worker.state.nthreads
         self._lock = threading.Lock()
-        self._loaded = None
+        self._loaded: Loaded | None = None
 
     def decode(self, keys: Sequence[str]) -> Decoded:
         """Decode a batch of utterances with all threads of the worker."""
@@ -78,7 +83,9 @@ def decoder(
 
 
 def _decode(name: str, keys: Sequence[str]) -> Decoded:
-    return get_worker().plugins[name].decode(keys)
+    plugin = get_worker().plugins[name]
+    assert isinstance(plugin, Decoder)
+    return plugin.decode(keys)
 
 
 @contextmanager
@@ -99,5 +106,9 @@ def log_records(level: str) -> Iterator[list[logging.LogRecord]]:
 class _Collector(QueueHandler):
     """Prepares records as for a queue, with all arguments filled in."""
 
+    def __init__(self, records: list[logging.LogRecord]) -> None:
+        super().__init__(Queue())  # which stays empty
+        self.records = records
+
     def enqueue(self, record: logging.LogRecord) -> None:
-        self.queue.append(record)
+        self.records.append(record)

@@ -1,6 +1,7 @@
-"""Workers to decode with, started or found by Dask; :mod:`espnet_lenbias.options.cluster` says which.
+"""Workers to decode with, started or found by Dask.
 
-The process that starts them takes Ctrl-C; they never see it.
+:mod:`espnet_lenbias.options.cluster` says which are asked for. The process that starts
+them takes Ctrl-C; they never see it.
 """
 
 import asyncio
@@ -35,7 +36,8 @@ _JOB_DEFAULTS = {
 }
 
 # How often the workers of a task may die before Dask gives it up. Queued tasks are
-# blamed too, so being given up means little: see :mod:`espnet_lenbias.decoding.cluster.share_out`.
+# blamed too, so being given up means little: see
+# :mod:`espnet_lenbias.decoding.cluster.share_out`.
 _ALLOWED_FAILURES = 1
 
 # How long processes of a busy machine may take to answer one another.
@@ -58,7 +60,7 @@ def start(workers: Workers) -> Iterator["Client"]:
             client = stack.enter_context(
                 distributed.Client(workers.where)
                 if workers.number is None
-                else _cluster(workers)
+                else _cluster(workers, workers.number)
             )
         except (OSError, RuntimeError, TypeError, ValueError) as e:
             raise ClusterError(f"cluster: {workers.where}: {e}") from e
@@ -76,8 +78,8 @@ def _wait_for_one(client: "Client") -> None:
 
 
 @contextmanager
-def _cluster(workers: Workers) -> Iterator["Client"]:
-    """Start a cluster that replaces the workers, or jobs, which it loses."""
+def _cluster(workers: Workers, number: int) -> Iterator["Client"]:
+    """Start a cluster of so many workers, or jobs; it replaces those that it loses."""
     import dask
     from distributed import Client
     from distributed.utils import silence_logging_cmgr
@@ -98,14 +100,14 @@ def _cluster(workers: Workers) -> Iterator["Client"]:
     ):
         # At an interrupt cluster.sync would cancel this, and workers be half started.
         starting = asyncio.run_coroutine_threadsafe(
-            _start_workers(cluster, workers.number), cluster.loop.asyncio_loop
+            _start_workers(cluster, number), cluster.loop.asyncio_loop
         )
         try:
             with Client(cluster) as client, let_through():
                 problem = starting.result()
                 if problem is None:
-                    number = len(cluster.plan)  # all processes of the last job
-                    cluster.adapt(minimum=number, maximum=number)
+                    planned = len(cluster.plan)  # all processes of the last job
+                    cluster.adapt(minimum=planned, maximum=planned)
                     yield client
                     return
         except KeyboardInterrupt:
@@ -116,7 +118,7 @@ def _cluster(workers: Workers) -> Iterator["Client"]:
 
 
 @contextmanager
-def _interrupts_held_back() -> Iterator[Callable[[], AbstractContextManager]]:
+def _interrupts_held_back() -> Iterator[Callable[[], AbstractContextManager[None]]]:
     """Hold back Ctrl-C but in contexts that this gives.
 
     Dask cannot be cut off where it starts or closes. What comes after the last of these
@@ -167,7 +169,7 @@ async def _start_workers(cluster: Any, number: int) -> str | None:
     return None
 
 
-async def _kill_workers(cluster: Any, starting: Future) -> None:
+async def _kill_workers(cluster: Any, starting: Future[str | None]) -> None:
     """End workers of this machine, which have little time for it: they may be busy."""
 
     async def end() -> None:

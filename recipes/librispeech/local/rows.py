@@ -113,8 +113,8 @@ def check(tag: str, config: Mapping[str, Any], has_lm: bool, vocabulary: int) ->
         )
     if config["search"] == ESPNET and config["beam_size"] > vocabulary:
         raise ValueError(
-            f"{tag}: ESPnet's own search needs a beam within the {vocabulary} labels of "
-            "the vocabulary; name its beams as in --rows espnet:32,64"
+            f"{tag}: ESPnet's own search needs a beam within the {vocabulary} labels "
+            "of the vocabulary; name its beams as in --rows espnet:32,64"
         )
 
 

@@ -1,8 +1,9 @@
-"""Tune what decode configs leave open, on development sets, so that each is at its best.
+"""Tune what decode configs leave open, on development sets, each for its best.
 
-Every row is tried with every LM scale, and with every value of those heuristics that its
-decode config has. The setting of the lowest WER goes into a decode config of the same
-name. The model is loaded once, and each utterance is encoded once for all settings.
+Every row is tried with every LM scale, and with every value of those heuristics that
+its decode config has. The setting of the lowest WER goes into a decode config of the
+same name. The model is loaded once, and each utterance is encoded once for all
+settings.
 """
 
 import argparse
@@ -177,7 +178,8 @@ def decode(
 def contestant(model: Any, setting: Setting, batch_size: int) -> Contestant:
     """Return a setting's search on the model.
 
-    A search takes scorers and weights from the model's, and leaves out what has weight 0.
+    A search takes scorers and weights from the model's, and leaves out what has weight
+    0.
     """
     config = setting.config
     model = copy.copy(model)
@@ -222,7 +224,7 @@ def write(
 
 def line(setting: Setting, errors: Errors, chosen: bool) -> Line:
     """Return a setting's line in the table; what its row does without is a dash."""
-    values = {name: "-" for name in PLACES}
+    values = dict.fromkeys(PLACES, "-")
     values |= {name: f"{value:g}" for name, value in setting.values.items()}
     return Line(
         row=setting.row,

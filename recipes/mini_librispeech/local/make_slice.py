@@ -49,10 +49,7 @@ def main():
     parser.add_argument("out", type=Path)
     parser.add_argument("sets", nargs="+", help="<set>=<number of utterances>")
     args = parser.parse_args()
-    speakers = [
-        line
-        for line in (args.librispeech / "SPEAKERS.TXT").read_text().splitlines(True)
-    ]
+    speakers = (args.librispeech / "SPEAKERS.TXT").read_text().splitlines(True)
     rows = speakers[:1]
     for item in args.sets:
         name, _, count = item.partition("=")

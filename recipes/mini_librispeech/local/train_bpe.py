@@ -1,4 +1,4 @@
-"""Train a sentencepiece BPE model on an ESPnet text file; write it and the token list."""
+"""Train a BPE model of sentencepiece on an ESPnet text file; write its token list."""
 
 import argparse
 from pathlib import Path

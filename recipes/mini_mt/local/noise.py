@@ -1,4 +1,4 @@
-"""What is wrong with collected translations: cut, incomplete, or of another sentence."""
+"""What is wrong with collected translations: cut, incomplete, of another sentence."""
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random

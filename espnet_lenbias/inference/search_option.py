@@ -1,14 +1,15 @@
 """The choice of a search, added to the inference classes of ESPnet."""
 
 import inspect
-import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import torch
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.inference.audio_checks import Audio, check_audio, short_audio_named
-from espnet_lenbias.inference.use_search import check_ctc, no_ctc, use_search
+from espnet_lenbias.inference.ctc_checks import check_ctc
+from espnet_lenbias.inference.use_search import use_search
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.registry import (
     ESPNET,
@@ -18,14 +19,22 @@ from espnet_lenbias.options.registry import (
     check_search_conf,
 )
 
+# For type checkers, the base that follows: a class of ESPnet's, of which they know
+# nothing.
+if TYPE_CHECKING:
+    from espnet2.bin.asr_inference import Speech2Text as _EspnetClass
+else:
+    _EspnetClass = object
 
-class ChosenSearch:
-    """What comes before an inference class of ESPnet in the bases of ours.
 
-    Such a class takes all that ESPnet's takes, and:
+class SearchOptionMixin(_EspnetClass):
+    """Adds the choice of a search to an inference class of ESPnet, its next base.
+
+    The class takes all that ESPnet's takes, and:
 
     Args:
-        search: One of :func:`espnet_lenbias.available_searches`; ESPnet's own by default.
+        search: One of :func:`espnet_lenbias.available_searches`; ESPnet's own by
+            default.
         search_conf: The search's own options.
 
     Raises:
@@ -52,9 +61,7 @@ class ChosenSearch:
         parameters = given.signature.parameters
         if "transducer_conf" in parameters and options.get("transducer_conf") is None:
             options["transducer_conf"] = {}  # not all of ESPnet's objects take None
-        default = parameters["ctc_weight"].default
-        with _missing_ctc_named(options.get("ctc_weight", default)):
-            super().__init__(*given.args, **given.kwargs)
+        super().__init__(*given.args, **given.kwargs)
         self.search = ESPNET
         self.batch_size = batch_size
         check_ctc(self)
@@ -62,24 +69,24 @@ class ChosenSearch:
             use_search(self, search, **conf)
 
     @classmethod
-    def from_pretrained(cls, model_tag: str | None = None, **kwargs: Any):
+    def from_pretrained(cls, model_tag: str | None = None, **kwargs: Any) -> Self:
         """Build an inference object from a packed ``.zip`` or a model-zoo tag.
 
         Args:
-            model_tag: See :func:`espnet_lenbias.options.packed_model.model_files`; None: the
-                files are in `kwargs`.
+            model_tag: See :func:`espnet_lenbias.options.packed_model.model_files`;
+                None: the files are in `kwargs`.
             **kwargs: What the constructor takes.
         """
-        if cls.__init__ is ChosenSearch.__init__:  # a subclass's may take more
+        if cls.__init__ is SearchOptionMixin.__init__:  # a subclass's may take more
             options = dict(kwargs)
             search = options.pop("search", ESPNET)
             cls._verified(search, options.pop("search_conf", None) or {}, (), options)
         files = model_files(model_tag) if model_tag is not None else {}
-        strange = files.keys() - cls.espnet_options().parameters.keys()
-        if strange and cls.__init__ is ChosenSearch.__init__:
+        unknown = files.keys() - cls.espnet_options().parameters.keys()
+        if unknown and cls.__init__ is SearchOptionMixin.__init__:
             raise OptionError(
                 f"model_tag: {model_tag} is a model of another tool: it holds "
-                f"{', '.join(sorted(strange))}, which {cls.__module__} does not take"
+                f"{', '.join(sorted(unknown))}, which {cls.__module__} does not take"
             )
         return cls(**{**kwargs, **files})
 
@@ -95,7 +102,7 @@ class ChosenSearch:
         cls,
         search: str,
         conf: Mapping[str, Any],
-        args: tuple,
+        args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
     ) -> inspect.BoundArguments:
         """Verify all options, before any model is loaded; return those of ESPnet's."""
@@ -105,11 +112,29 @@ class ChosenSearch:
         check_search_conf(search, conf)
         check_espnet_options(search, given.arguments)
         check_nbest(conf, given.arguments)
+        defaults = {
+            name: parameter.default
+            for name, parameter in espnets.parameters.items()
+            if parameter.default is not parameter.empty
+        }
+        cls._check_model(search, {**defaults, **given.arguments})
         return given
 
+    @classmethod
+    def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:
+        """Verify what only this class's models ask for, before one is loaded.
 
-class ChosenSpeechSearch(ChosenSearch):
-    """:class:`ChosenSearch` of what hears audio of any length."""
+        Args:
+            search: The name of the search.
+            options: ESPnet's. The model's files may not be known yet.
+
+        Raises:
+            OptionError: Names the option that is wrong.
+        """
+
+
+class SpeechSearchOptionMixin(SearchOptionMixin):
+    """:class:`SearchOptionMixin` for a class that hears audio of any length."""
 
     def __call__(self, speech: Audio, *args: Any, **kwargs: Any) -> Any:
         """Decode one utterance.
@@ -128,18 +153,11 @@ class ChosenSpeechSearch(ChosenSearch):
         if self.search == ESPNET:
             return super().__call__(speech, *args, **kwargs)
         check_audio(speech)
-        with short_audio_named(len(speech)):
+        with short_audio_named(speech, self._encode):
             return super().__call__(speech, *args, **kwargs)
 
-
-@contextmanager
-def _missing_ctc_named(ctc_weight: float) -> Iterator[None]:
-    """Say so where ESPnet's translators stumble over a model without CTC."""
-    try:
-        yield
-    except (AssertionError, AttributeError) as e:
-        place = traceback.extract_tb(e.__traceback__)[-1].line
-        asserted = isinstance(e, AssertionError) and "st_ctc" in place
-        if not ctc_weight or not (asserted or getattr(e, "name", "") == "ctc"):
-            raise
-        raise OptionError(no_ctc("ctc_weight", ctc_weight)) from e
+    def _encode(self, speech: torch.Tensor) -> None:
+        """Encode an utterance, (samples,), to see whether it can be."""
+        model = self.st_model if hasattr(self, "st_model") else self.asr_model
+        speech = speech.to(self.device, getattr(torch, self.dtype)).unsqueeze(0)
+        model.encode(speech, torch.tensor([speech.size(1)], device=self.device))

@@ -1,0 +1,73 @@
+"""CTC that is asked for in decoding: a model may be trained without."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from espnet_lenbias.errors import OptionError
+from espnet_lenbias.espnet_compat import CTCPrefixScorer
+
+
+def check_ctc(model: Any) -> None:
+    """Verify that a model has the CTC that its search is to use.
+
+    Args:
+        model: An inference object.
+
+    Raises:
+        OptionError: Says which weight to set.
+    """
+    _check_search(model.beam_search, "ctc_weight")
+    if has_source_search(model):
+        _check_search(model.asr_beam_search, "asr_ctc_weight")
+
+
+def _check_search(search: Any, key: str) -> None:
+    scorer = getattr(search, "scorers", {}).get("ctc")
+    if isinstance(scorer, CTCPrefixScorer) and scorer.ctc is None:
+        raise _no_ctc(key, search.weights["ctc"])
+
+
+def check_ctc_weight(ctc_weight: float, has_ctc: bool) -> None:
+    """Verify the weight of a CTC that ESPnet would not find while it builds the search.
+
+    Raises:
+        OptionError: There is no CTC to weight.
+    """
+    if ctc_weight > 0 and not has_ctc:
+        raise _no_ctc("ctc_weight", ctc_weight)
+
+
+def _no_ctc(key: str, weight: float) -> OptionError:
+    return OptionError(f"{key} is {weight}, and the model has no CTC: set {key}: 0.0")
+
+
+def has_source_search(model: Any) -> bool:
+    """Tell whether the source text is searched first.
+
+    Its best hypothesis is translated then. ESPnet gives every translator the search for
+    it.
+    """
+    return bool(getattr(getattr(model, "st_model", None), "use_multidecoder", False))
+
+
+def train_config(options: Mapping[str, Any], tool: str) -> Mapping[str, Any]:
+    """Return what a model was trained by.
+
+    Args:
+        options: Of an inference class; the config that they name, or as ESPnet has it
+            the one beside the model that they name, is read.
+        tool: The letters that the names of the two options begin with.
+
+    Returns:
+        The options of the training; none if there is no such file.
+    """
+    path, model = options.get(f"{tool}_train_config"), options.get(f"{tool}_model_file")
+    if path is None and model is not None:
+        path = Path(model).parent / "config.yaml"
+    if path is None or not Path(path).is_file():
+        return {}  # ESPnet says so
+    config: Mapping[str, Any] = yaml.safe_load(Path(path).read_text("utf-8"))
+    return config

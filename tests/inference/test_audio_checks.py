@@ -1,0 +1,63 @@
+"""What is taken for audio that is too short."""
+
+import numpy as np
+import pytest
+import torch
+
+from espnet_lenbias.errors import AudioError, ScorerError
+from espnet_lenbias.espnet_compat import TooShortUttError
+from espnet_lenbias.inference.audio_checks import short_audio_named
+
+
+def encoder(least: int, error: Exception):
+    """Return an encoder that fails on fewer samples than `least`."""
+
+    def encode(speech: torch.Tensor) -> None:
+        if len(speech) < least:
+            raise error
+
+    return encode
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("padding size"), TooShortUttError("too short", 1, 7)],
+    ids=["STFT", "subsampling"],
+)
+@pytest.mark.parametrize("kind", [np.zeros, torch.zeros])
+def test_the_encoder_fails_at_the_length(error, kind):
+    speech = kind(50)
+    with (
+        pytest.raises(AudioError, match="too short for the encoder: 50 samples") as e,
+        short_audio_named(speech, encoder(100, error)),
+    ):
+        raise error
+    assert e.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    "error, least",
+    [
+        (RuntimeError("in the search"), 0),  # the encoder takes the audio
+        (RuntimeError("of the device"), 10**9),  # the encoder takes no audio at all
+        (ScorerError("NaN"), 100),
+    ],
+)
+def test_an_error_of_another_kind_stays(error, least):
+    with (
+        pytest.raises(type(error)) as e,
+        short_audio_named(torch.zeros(50), encoder(least, RuntimeError())),
+    ):
+        raise error
+    assert e.value is error
+
+
+def test_the_encoder_is_not_asked_about_longer_audio():
+    def encode(_: torch.Tensor) -> None:
+        pytest.fail("asked")
+
+    with (
+        pytest.raises(RuntimeError, match="in the search"),
+        short_audio_named(torch.zeros(2049), encode),
+    ):
+        raise RuntimeError("in the search")
