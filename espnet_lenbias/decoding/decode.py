@@ -2,7 +2,7 @@
 
 import argparse
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,9 @@ def load_model(args: argparse.Namespace, tool: Tool = ASR) -> Any:
     return model
 
 
-def decode(model: Any, batches: Iterable[Batch], collate: Collate) -> Iterator[Outcome]:
+def decode(
+    model: Any, batches: Iterable[Batch], collate: Collate
+) -> Generator[Outcome, None, None]:
     """Decode batches of utterances.
 
     Args:
