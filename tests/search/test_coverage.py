@@ -1,5 +1,6 @@
 """The coverage terms: by hand, and with the attention of ESPnet's own decoders."""
 
+import functools
 import itertools
 import math
 
@@ -115,13 +116,19 @@ def test_unlimited_beam_finds_the_best_by_score_and_coverage(kind, threshold):
     if threshold is not None:
         conf["threshold"] = threshold
 
+    @functools.cache
+    def asked(prefix):  # ESPnet's scores of the next label, state, attention
+        yseq = torch.tensor([EOS, *prefix])
+        state = asked(prefix[:-1])[1] if prefix else decoder.init_state(frames)
+        scores, state = decoder.score(yseq, state, frames)
+        return scores.tolist(), state, espnets_attention(decoder, yseq, frames)
+
     def rank(sequence):
-        yseq = torch.tensor([EOS, *sequence, EOS])
-        state, q, attended = decoder.init_state(frames), 0.0, 0.0
-        for n in range(1, len(yseq)):
-            scores, state = decoder.score(yseq[:n], state, frames)
-            q += float(scores[yseq[n]])
-            attended = attended + espnets_attention(decoder, yseq[:n], frames)
+        q, attended = 0.0, 0.0
+        for n, label in enumerate([*sequence, EOS]):
+            scores, _, attention = asked(sequence[:n])
+            q += scores[label]
+            attended = attended + attention
         if threshold is None:
             seen = attended.clamp(max=1.0).log().sum()
         else:
