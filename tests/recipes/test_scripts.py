@@ -79,7 +79,7 @@ def _run(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
         env={"PATH": "/usr/bin:/bin", "PYTHON": str(python or recipes / "python")},
     )
 
