@@ -13,7 +13,7 @@ _HOMES = {
     "ScorerError": "errors",
     "SimpleBeamSearch": "search.beam_search",
     "Speech2Text": "inference.asr",
-    "Trace": "search.hypotheses",
+    "Trace": "search.trace",
     "available_searches": "options.registry",
     "use_search": "inference.use_search",
 }

@@ -90,6 +90,7 @@ def length_bounds(T, maxlenratio, minlenratio):
         limit = -int(maxlenratio)
     else:
         limit = max(1, int(maxlenratio * T))
+    # of the text, the end label not counted
     minimum = -int(minlenratio) if minlenratio < 0 else int(minlenratio * T)
     return limit, minimum
 
@@ -197,7 +198,7 @@ def explicit_length(
         N += 1
         forced = N > limit
         extended = [
-            new for h in B for new in extend(model, h, result, N >= minimum, forced)
+            new for h in B for new in extend(model, h, result, N > minimum, forced)
         ]
         if not extended and not k_best:
             result.stopped, result.steps, k_best = "forced", N, end_by_force(model, B)
@@ -275,7 +276,7 @@ def simple(
         extended = [
             new
             for h in running
-            for new in extend(model, h, result, N >= minimum, forced, eos_threshold)
+            for new in extend(model, h, result, N > minimum, forced, eos_threshold)
         ]
         result.steps = N
         if not extended and not ended:

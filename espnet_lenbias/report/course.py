@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +11,8 @@ from matplotlib.figure import Figure
 
 from espnet_lenbias.report.plots import ending_figure, places_figure
 from espnet_lenbias.report.tables import column, markdown_table
-from espnet_lenbias.search.hypotheses import Trace
+from espnet_lenbias.search.rules import Decision, EndingRule
+from espnet_lenbias.search.trace import Trace
 
 _SHOWN = 50  # characters of a running hypothesis
 
@@ -76,8 +78,8 @@ def explain(model: Any, speech: np.ndarray, title: str) -> Explanation:
     """
     if not hasattr(model.beam_search, "trace"):
         raise ValueError(f"search: {model.search} keeps no trace of how it goes")
-    running = record_running(model.beam_search)
-    results = model(speech)
+    with recorded_running(model.beam_search) as running:
+        results = model(speech)
     results = results[0] if isinstance(results, tuple) else results  # intermediate CTC
     trace = model.beam_search.trace[0]
     nbest = [
@@ -93,32 +95,47 @@ def explain(model: Any, speech: np.ndarray, title: str) -> Explanation:
     return Explanation(f"{steps}\n{found}", draw(trace, title))
 
 
-def record_running(search: Any) -> list[Running]:
+@contextmanager
+def recorded_running(search: Any) -> Iterator[list[Running]]:
     """Have a search note the running hypotheses of each position of one utterance.
 
     Args:
-        search: Simple or explicit-length search.
+        search: Of this package.
 
-    Returns:
-        A list that fills while the search runs.
+    Yields:
+        A list that fills while the search runs within the context.
     """
-    positions: list[Running] = []
+    rule = search.rule
+    recording = _RecordingRule(rule)
+    search.rule = recording
+    try:
+        yield recording.positions
+    finally:
+        search.rule = rule
 
-    class Recording(search.ending_rule):
-        def judge(self, *args: Any) -> Any:
-            verdict = super().judge(*args)
-            goes_on = verdict.kept & ~verdict.ended
-            candidates = verdict.candidates
-            positions.append(
-                Running(
-                    candidates.parents[goes_on].tolist(),
-                    candidates.labels[goes_on].tolist(),
-                )
+
+class _RecordingRule:
+    """A rule of ending that notes what runs on, and leaves all else to another one."""
+
+    def __init__(self, rule: EndingRule):
+        self._rule = rule
+        self.positions: list[Running] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rule, name)
+
+    def step(self, *args: Any) -> tuple[Any, Decision]:
+        """See :meth:`EndingRule.step`."""
+        state, decision = self._rule.step(*args)
+        running = decision.kept & ~decision.ended
+        candidates = decision.candidates
+        self.positions.append(
+            Running(
+                candidates.parents[running].tolist(),
+                candidates.labels[running].tolist(),
             )
-            return verdict
-
-    search.ending_rule = Recording
-    return positions
+        )
+        return state, decision
 
 
 def best_running(positions: Sequence[Running]) -> Iterator[list[int]]:

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 
 if TYPE_CHECKING:  # these load torch, which drawing does without
     from espnet_lenbias.compare.summary import ErrorLine
-    from espnet_lenbias.search.hypotheses import Trace
+    from espnet_lenbias.search.trace import Trace
 
 # Colours that the colour-blind can tell apart (Okabe and Ito).
 _BLUE, _VERMILION, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#E69F00", "#009E73"

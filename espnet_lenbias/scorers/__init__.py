@@ -8,7 +8,13 @@ from espnet_lenbias.espnet_compat import (
     PartialScorerInterface,
     ScorerInterface,
 )
-from espnet_lenbias.scorers.base import Adapter, Memory, Prefixes, Scores, Selection
+from espnet_lenbias.scorers.base import (
+    Adapter,
+    EncoderOutput,
+    Prefixes,
+    Scores,
+    Selection,
+)
 from espnet_lenbias.scorers.bonus import Bonus
 from espnet_lenbias.scorers.ctc import CTCPrefix
 from espnet_lenbias.scorers.fallback import (
@@ -30,7 +36,7 @@ from espnet_lenbias.scorers.transformer import supports as is_cached_transformer
 from espnet_lenbias.scorers.whisper import CachedWhisper
 from espnet_lenbias.scorers.whisper import supports as is_cached_whisper
 
-__all__ = ["Adapter", "Memory", "Prefixes", "Scores", "Selection", "adapter_for"]
+__all__ = ["Adapter", "EncoderOutput", "Prefixes", "Scores", "Selection", "adapter_for"]
 
 
 def adapter_for(
@@ -39,7 +45,7 @@ def adapter_for(
     n_vocab: int,
     eos: int,
     return_hs: bool = False,
-    tell_attention: bool = False,
+    return_attention: bool = False,
 ) -> Adapter:
     """Return the adapter of a scorer: the best that there is for its kind.
 
@@ -50,7 +56,7 @@ def adapter_for(
         n_vocab: V.
         eos: The end label.
         return_hs: Whether the decoder's hidden states are wanted.
-        tell_attention: Whether the decoder's attention to the frames is wanted, which
+        return_attention: Whether the decoder's attention to the frames is wanted, which
             only the adapters of transformer and RNN decoders tell.
     """
     if isinstance(scorer, CTCPrefixScorer):
@@ -60,11 +66,11 @@ def adapter_for(
     if isinstance(scorer, PartialScorerInterface):
         return SinglePartialFallback(scorer, n_vocab, eos)
     if is_cached_transformer(scorer):
-        return CachedTransformer(scorer, return_hs, tell_attention)
+        return CachedTransformer(scorer, return_hs, return_attention)
     # ESPnet's RNN and Whisper decoders have no hidden states to give, and the fallback
     # says so
     if is_batched_rnn(scorer) and not return_hs:
-        return BatchedRNN(scorer, tell_attention)
+        return BatchedRNN(scorer, return_attention)
     if is_cached_whisper(scorer) and not return_hs:
         return CachedWhisper(scorer)
     if type(scorer) is LengthBonus:

@@ -10,7 +10,7 @@ S         labels that a partial scorer is asked for (ESPnet's pre-beam)
 ========  =====================================================================
 
 Every kind of ESPnet scorer has an adapter with the three methods of :class:`Adapter`. The
-state that passes between them is the adapter's own affair; the search only hands it back.
+state that passes between them is opaque to the search, which only hands it back.
 An adapter keeps nothing on itself, so that one search object can be used again and again.
 """
 
@@ -43,7 +43,7 @@ def make_spans(utts: list[int], counts: list[int]) -> list[Span]:
 
 
 @dataclass(frozen=True)
-class Memory:
+class EncoderOutput:
     """The encoder output of B utterances, none of them empty."""
 
     x: torch.Tensor  # (B, T, D), padded
@@ -54,9 +54,9 @@ class Memory:
     def __len__(self) -> int:
         return self.x.size(0)
 
-    def take(self, utts: list[int]) -> "Memory":
-        """Return the memory of some of the utterances, in this order."""
-        return Memory(
+    def take(self, utts: list[int]) -> "EncoderOutput":
+        """Return the output of some of the utterances, in this order."""
+        return EncoderOutput(
             self.x[utts],
             [self.lengths[b] for b in utts],
             None if self.pre_x is None else self.pre_x[utts],
@@ -111,18 +111,18 @@ class Scores(NamedTuple):
 class Adapter(Protocol):
     """How the search asks a scorer."""
 
-    def start(self, memory: Memory) -> Any:
+    def start(self, encoder_output: EncoderOutput) -> Any:
         """Return the state of B hypotheses that are nothing but their primer."""
 
     def step(
-        self, state: Any, prefixes: Prefixes, wanted: torch.Tensor | None = None
+        self, state: Any, prefixes: Prefixes, part_ids: torch.Tensor | None = None
     ) -> Scores:
         """Score the labels that may follow each prefix.
 
         Args:
             state: From `start` or `select`.
             prefixes: The n running hypotheses.
-            wanted: (n, S) the labels to score, for partial scorers under a pre-beam (the
+            part_ids: (n, S) the labels to score, for partial scorers under a pre-beam (the
                 end label is scored in any case); None: all.
         """
 
@@ -133,12 +133,12 @@ class Adapter(Protocol):
         """Return what is added when a hypothesis ends here: (n,), or None for nothing."""
 
 
-def attention_of_all(parts: list[torch.Tensor], memory_frames: int) -> torch.Tensor:
+def attention_of_all(parts: list[torch.Tensor], n_frames: int) -> torch.Tensor:
     """Put the attention of the utterances together: (n_b, T_b) each to (n, T).
 
     Args:
         parts: For each utterance, in the order of the hypotheses.
-        memory_frames: T.
+        n_frames: T.
     """
     pad = torch.nn.functional.pad
-    return torch.cat([pad(part, (0, memory_frames - part.size(1))) for part in parts])
+    return torch.cat([pad(part, (0, n_frames - part.size(1))) for part in parts])

@@ -3,24 +3,24 @@
 import torch
 
 from espnet_lenbias.espnet_compat import LengthBonus
-from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
+from espnet_lenbias.scorers.base import EncoderOutput, Prefixes, Scores, Selection
 
 
 class Bonus:
-    """Adapter of ESPnet's `LengthBonus`; its state is a one of the memory's kind."""
+    """Adapter of ESPnet's `LengthBonus`; its state is a single one, of the frames' dtype."""
 
     def __init__(self, scorer: LengthBonus):
         self.n_vocab = scorer.n
 
-    def start(self, memory: Memory) -> torch.Tensor:
+    def start(self, encoder_output: EncoderOutput) -> torch.Tensor:
         """Return the bonus of a label, (1, 1)."""
-        return memory.x.new_ones(1, 1)
+        return encoder_output.x.new_ones(1, 1)
 
     def step(
         self,
         state: torch.Tensor,
         prefixes: Prefixes,
-        wanted: torch.Tensor | None = None,
+        part_ids: torch.Tensor | None = None,
     ) -> Scores:
         """Score all labels after each prefix."""
         return Scores(state.expand(len(prefixes.yseq), self.n_vocab), state)

@@ -23,14 +23,14 @@ from typing import NamedTuple
 import torch
 
 from espnet_lenbias.espnet_compat import CTCPrefixScorer
-from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
+from espnet_lenbias.scorers.base import EncoderOutput, Prefixes, Scores, Selection
 
 _BLANK = 0  # ESPnet's CTC label of no label
 
 # Log-probs are not taken to be smaller: float64 holds no smaller probability.
 _SMALLEST = -700.0
 
-# Scoring all labels by one matrix product is faster than picking the wanted ones if
+# Scoring all labels by one matrix product is faster than picking those asked for if
 # these are more than one in so many.
 _PICK_BELOW = 24
 
@@ -54,10 +54,10 @@ class UtteranceState(NamedTuple):
     psi: torch.Tensor  # prefix scores: (n, 1) of themselves or, when scored, (n, V)
 
 
-class State(NamedTuple):
+class CTCPrefixState(NamedTuple):
     """The CTC state of all hypotheses, utterance by utterance."""
 
-    probs: list[torch.Tensor]  # (V, T) of each utterance of the memory, float64
+    probs: list[torch.Tensor]  # (V, T) of each utterance, float64
     by_utt: dict[int, UtteranceState]
 
 
@@ -67,11 +67,11 @@ class CTCPrefix:
     def __init__(self, scorer: CTCPrefixScorer):
         self.scorer = scorer
 
-    def start(self, memory: Memory) -> State:
+    def start(self, encoder_output: EncoderOutput) -> CTCPrefixState:
         """Run the CTC output layer over each utterance."""
         log_probs = [
-            self.scorer.ctc.log_softmax(memory.first_frames(b).unsqueeze(0))[0]
-            for b in range(len(memory))
+            self.scorer.ctc.log_softmax(encoder_output.first_frames(b).unsqueeze(0))[0]
+            for b in range(len(encoder_output))
         ]
         probs = [
             x.T.double().contiguous().clamp(min=_SMALLEST).exp() for x in log_probs
@@ -80,25 +80,28 @@ class CTCPrefix:
             b: UtteranceState(b, empty_prefixes(p, 1), p.new_zeros(1, 1))
             for b, p in enumerate(probs)
         }
-        return State(probs, by_utt)
+        return CTCPrefixState(probs, by_utt)
 
     def step(
-        self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
+        self,
+        state: CTCPrefixState,
+        prefixes: Prefixes,
+        part_ids: torch.Tensor | None = None,
     ) -> Scores:
-        """Score the wanted labels, and the end label, after each prefix."""
+        """Score the labels asked for, and the end label, after each prefix."""
         parts, by_utt = [], {}
         for span in prefixes.spans:
             probs, (_, forward, psi) = state.probs[span.utt], state.by_utt[span.utt]
-            labels = None if wanted is None else wanted[span.rows]
+            labels = None if part_ids is None else part_ids[span.rows]
             extended = prefix_scores(forward, probs, labels)
             extended[:, _BLANK] = -torch.inf
             extended[:, self.scorer.eos] = forward.either[:, -1]
             # behind a prefix that is impossible everything is: -inf, not NaN
             parts.append(extended - psi.clamp(min=torch.finfo(psi.dtype).min))
             by_utt[span.utt] = UtteranceState(span.start, forward, extended)
-        return Scores(torch.cat(parts).float(), State(state.probs, by_utt))
+        return Scores(torch.cat(parts).float(), CTCPrefixState(state.probs, by_utt))
 
-    def select(self, state: State, selection: Selection) -> State:
+    def select(self, state: CTCPrefixState, selection: Selection) -> CTCPrefixState:
         """Return the state of the chosen extensions."""
         by_utt = {}
         for span in selection.spans:
@@ -111,9 +114,9 @@ class CTCPrefix:
                 extended_prefixes(forward, state.probs[span.utt], labels),
                 psi[hyps, labels].unsqueeze(1),
             )
-        return State(state.probs, by_utt)
+        return CTCPrefixState(state.probs, by_utt)
 
-    def final(self, state: State) -> None:
+    def final(self, state: CTCPrefixState) -> None:
         """CTC adds nothing when a hypothesis ends."""
         return None
 
@@ -149,31 +152,33 @@ def extended_prefixes(
 
 
 def prefix_scores(
-    forward: Forward, probs: torch.Tensor, wanted: torch.Tensor | None
+    forward: Forward, probs: torch.Tensor, part_ids: torch.Tensor | None
 ) -> torch.Tensor:
-    """Return log psi of prefixes with one more label, (n, V); -inf if not wanted.
+    """Return log psi of prefixes with one more label, (n, V); -inf where not asked for.
 
     Args:
         forward: Of the n prefixes.
         probs: (V, T) of the labels at the frames of the utterance.
-        wanted: (n, S) the labels; None: all.
+        part_ids: (n, S) the labels; None: all.
     """
     phi, largest = _scaled(forward.either[:, :-1])
-    labels = torch.arange(len(probs), device=phi.device) if wanted is None else wanted
+    labels = (
+        torch.arange(len(probs), device=phi.device) if part_ids is None else part_ids
+    )
     if _PICK_BELOW * labels.size(-1) > len(probs):
         sums = phi @ probs.T
-        sums = sums if wanted is None else sums.gather(1, wanted)
+        sums = sums if part_ids is None else sums.gather(1, part_ids)
     else:
-        sums = (probs[wanted] @ phi.unsqueeze(2)).squeeze(2)
+        sums = (probs[part_ids] @ phi.unsqueeze(2)).squeeze(2)
     psi = sums.log() + largest
     # the same label twice needs a blank between
     phi, largest = _scaled(forward.blank[:, :-1])
     repeated = (phi * probs[forward.last]).sum(dim=1, keepdim=True).log() + largest
     psi = torch.where(labels == forward.last.unsqueeze(1), repeated, psi)
-    if wanted is None:
+    if part_ids is None:
         return psi
     every = psi.new_full((len(psi), len(probs)), -torch.inf)
-    return every.scatter_(1, wanted, psi)
+    return every.scatter_(1, part_ids, psi)
 
 
 def _scaled(logs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -14,17 +14,19 @@ import torch
 
 from espnet_lenbias.scorers import ctc, fallback, lm, transformer
 from espnet_lenbias.scorers.attention import KeysValues, LabelCache, project
-from espnet_lenbias.scorers.base import Adapter, Memory, Prefixes
+from espnet_lenbias.scorers.base import Adapter, EncoderOutput, Prefixes
 
 
 @singledispatch
-def extend(state: Any, adapter: Adapter, memory: Memory, prefixes: Prefixes) -> Any:
+def extend(
+    state: Any, adapter: Adapter, encoder_output: EncoderOutput, prefixes: Prefixes
+) -> Any:
     """Return the state of the hypotheses when more frames have come.
 
     Args:
         state: The adapter's, of the n hypotheses of one utterance.
         adapter: Whose state it is.
-        memory: All frames of the utterance so far, the old ones first.
+        encoder_output: All frames of the utterance so far, the old ones first.
         prefixes: The n hypotheses.
 
     Raises:
@@ -36,54 +38,62 @@ def extend(state: Any, adapter: Adapter, memory: Memory, prefixes: Prefixes) -> 
     )
 
 
-@extend.register(lm.RNNState)
-@extend.register(lm.TransformerState)
+@extend.register(lm.RNNLMState)
+@extend.register(lm.TransformerLMState)
 @extend.register(torch.Tensor)  # of the length bonus
-def _same(state: Any, adapter: Adapter, memory: Memory, prefixes: Prefixes) -> Any:
+def _same(
+    state: Any, adapter: Adapter, encoder_output: EncoderOutput, prefixes: Prefixes
+) -> Any:
     """Scorers that do not look at the frames go on as they were."""
     return state
 
 
 @extend.register
 def _fallback(
-    state: fallback.State, adapter: Adapter, memory: Memory, prefixes: Prefixes
-) -> fallback.State:
+    state: fallback.FallbackState,
+    adapter: Adapter,
+    encoder_output: EncoderOutput,
+    prefixes: Prefixes,
+) -> fallback.FallbackState:
     """ESPnet's scorers are handed the frames at each label anyway."""
-    return state._replace(memory=memory)
+    return state._replace(encoder_output=encoder_output)
 
 
 @extend.register
 def _transformer(
-    state: transformer.State,
+    state: transformer.TransformerDecoderState,
     adapter: transformer.CachedTransformer,
-    memory: Memory,
+    encoder_output: EncoderOutput,
     prefixes: Prefixes,
-) -> transformer.State:
+) -> transformer.TransformerDecoderState:
     """Put the keys and values of the new frames behind those of the old ones."""
-    n_old = len(state.memory[0][0].keys)
-    new = memory.frames(0)[n_old:]
+    n_old = len(state.frames_kv[0][0].keys)
+    new = encoder_output.frames(0)[n_old:]
     extended = []
-    for layer, [old] in zip(adapter.decoder.decoders, state.memory):
+    for layer, [old] in zip(adapter.decoder.decoders, state.frames_kv):
         pairs = zip(old, project(layer.src_attn, new))
         extended.append([KeysValues(*(torch.cat(pair) for pair in pairs))])
-    return transformer.State(extended, state.labels)
+    return transformer.TransformerDecoderState(extended, state.labels)
 
 
 @extend.register
 def _ctc(
-    state: ctc.State, adapter: ctc.CTCPrefix, memory: Memory, prefixes: Prefixes
-) -> ctc.State:
+    state: ctc.CTCPrefixState,
+    adapter: ctc.CTCPrefix,
+    encoder_output: EncoderOutput,
+    prefixes: Prefixes,
+) -> ctc.CTCPrefixState:
     """Compute the forward variables of the prefixes anew, over all frames.
 
     The prefix score that they had stays what the next one is counted from, so with the
     next label the accumulated score is that of all frames.
     """
-    probs = adapter.start(memory).probs
+    probs = adapter.start(encoder_output).probs
     start, _, psi = state.by_utt[0]
     forward = ctc.empty_prefixes(probs[0], len(psi))
     for labels in prefixes.yseq[:, prefixes.primer_length :].unbind(dim=1):
         forward = ctc.extended_prefixes(forward, probs[0], labels)
-    return ctc.State(probs, {0: ctc.UtteranceState(start, forward, psi)})
+    return ctc.CTCPrefixState(probs, {0: ctc.UtteranceState(start, forward, psi)})
 
 
 @singledispatch
@@ -93,12 +103,14 @@ def keep(state: Any) -> Any:
 
 
 @keep.register
-def _keep_transformer(state: transformer.State) -> transformer.State:
+def _keep_transformer(
+    state: transformer.TransformerDecoderState,
+) -> transformer.TransformerDecoderState:
     return state._replace(labels=_copied(state.labels))
 
 
 @keep.register
-def _keep_lm(state: lm.TransformerState) -> lm.TransformerState:
+def _keep_lm(state: lm.TransformerLMState) -> lm.TransformerLMState:
     return state._replace(labels=_copied(state.labels))
 
 

@@ -15,29 +15,29 @@ from espnet_lenbias.espnet_compat import (
     PartialScorerInterface,
     ScorerInterface,
 )
-from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection, Span
+from espnet_lenbias.scorers.base import EncoderOutput, Prefixes, Scores, Selection, Span
 
 
-class State(NamedTuple):
+class FallbackState(NamedTuple):
     """The state of a fallback."""
 
-    memory: Memory
+    encoder_output: EncoderOutput
     states: list[Any]  # one for each hypothesis, in the scorer's own form
-    wanted: torch.Tensor | None = None  # (n, S) what a partial scorer was asked for
+    part_ids: torch.Tensor | None = None  # (n, S) what a partial scorer was asked for
 
 
-def _full(scores: torch.Tensor, wanted: torch.Tensor, n_vocab: int) -> torch.Tensor:
+def _full(scores: torch.Tensor, part_ids: torch.Tensor, n_vocab: int) -> torch.Tensor:
     """Spread (n, S) scores over the vocabulary, -inf elsewhere: (n, V)."""
     full = scores.new_full((len(scores), n_vocab), -torch.inf)
-    return full.scatter(1, wanted, scores)
+    return full.scatter(1, part_ids, scores)
 
 
-def _with_eos(wanted: torch.Tensor, eos: int) -> torch.Tensor:
+def _with_eos(part_ids: torch.Tensor, eos: int) -> torch.Tensor:
     """Append the end label to the labels of each hypothesis, (n, S) to (n, S + 1).
 
     Where it is there already it stands twice, which changes no score.
     """
-    return torch.cat([wanted, wanted.new_full((len(wanted), 1), eos)], dim=1)
+    return torch.cat([part_ids, part_ids.new_full((len(part_ids), 1), eos)], dim=1)
 
 
 def _own(state: Any) -> Any:
@@ -61,27 +61,31 @@ class _Fallback:
         own = type(scorer).final_score is not ScorerInterface.final_score
         self._has_final_score = own
 
-    def start(self, memory: Memory) -> State:
+    def start(self, encoder_output: EncoderOutput) -> FallbackState:
         """Return the scorer's initial state of each utterance."""
-        utts = range(len(memory))
-        return State(memory, [self._init(memory.first_frames(b)) for b in utts])
+        utts = range(len(encoder_output))
+        return FallbackState(
+            encoder_output, [self._init(encoder_output.first_frames(b)) for b in utts]
+        )
 
     def _init(self, frames: torch.Tensor) -> Any:
         return self.scorer.init_state(frames)
 
-    def select(self, state: State, selection: Selection) -> State:
+    def select(self, state: FallbackState, selection: Selection) -> FallbackState:
         """Return the state of the chosen extensions."""
         parents = selection.parents.tolist()
-        return State(state.memory, [_own(state.states[i]) for i in parents])
+        return FallbackState(
+            state.encoder_output, [_own(state.states[i]) for i in parents]
+        )
 
-    def final(self, state: State) -> torch.Tensor | None:
+    def final(self, state: FallbackState) -> torch.Tensor | None:
         """Return the scorer's `final_score` of each hypothesis, (n,)."""
         if not self._has_final_score:
             return None
         finals = [float(self.scorer.final_score(s)) for s in self._ended(state)]
-        return torch.tensor(finals, device=state.memory.x.device)
+        return torch.tensor(finals, device=state.encoder_output.x.device)
 
-    def _ended(self, state: State) -> list[Any]:
+    def _ended(self, state: FallbackState) -> list[Any]:
         """Return the state that each hypothesis would have with the end label on it."""
         return state.states
 
@@ -100,18 +104,21 @@ class SingleFallback(_Fallback):
         self._return_hs = return_hs and is_decoder
 
     def step(
-        self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
+        self,
+        state: FallbackState,
+        prefixes: Prefixes,
+        part_ids: torch.Tensor | None = None,
     ) -> Scores:
         """Score all labels after each prefix."""
-        memory = state.memory
+        encoder_output = state.encoder_output
         rows, hs, states = [], [], []
         for utt, start, stop in prefixes.spans:
-            frames = memory.frames(utt)
+            frames = encoder_output.frames(utt)
             args = [frames]
-            if self._is_decoder and memory.pre_x is not None:
-                args.append(memory.pre_frames(utt))
-            if len(memory) > 1:
-                self.scorer.init_state(memory.first_frames(utt))
+            if self._is_decoder and encoder_output.pre_x is not None:
+                args.append(encoder_output.pre_frames(utt))
+            if len(encoder_output) > 1:
+                self.scorer.init_state(encoder_output.first_frames(utt))
             for i in range(start, stop):
                 if self._return_hs:
                     row, h, s = self.scorer.score(
@@ -123,7 +130,7 @@ class SingleFallback(_Fallback):
                 rows.append(row)
                 states.append(s)
         hs = torch.stack(hs) if hs else None
-        return Scores(torch.stack(rows), State(memory, states), hs)
+        return Scores(torch.stack(rows), FallbackState(encoder_output, states), hs)
 
 
 class BatchFallback(_Fallback):
@@ -145,30 +152,33 @@ class BatchFallback(_Fallback):
         return self.scorer.batch_init_state(frames)
 
     def step(
-        self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
+        self,
+        state: FallbackState,
+        prefixes: Prefixes,
+        part_ids: torch.Tensor | None = None,
     ) -> Scores:
         """Score all labels after each prefix."""
-        memory, spans = state.memory, prefixes.spans
-        same = len({memory.lengths[s.utt] for s in spans}) == 1
-        together = memory.pre_x is None and (same or self._takes_mask)
+        encoder_output, spans = state.encoder_output, prefixes.spans
+        same = len({encoder_output.lengths[s.utt] for s in spans}) == 1
+        together = encoder_output.pre_x is None and (same or self._takes_mask)
         groups = [spans] if together else [[span] for span in spans]
         parts = [self._call(state, prefixes, group) for group in groups]
         scores, hs, states = zip(*parts)
         return Scores(
             torch.cat(scores),
-            State(memory, [s for part in states for s in part]),
+            FallbackState(encoder_output, [s for part in states for s in part]),
             torch.cat(hs) if self._return_hs else None,
         )
 
     def _call(
-        self, state: State, prefixes: Prefixes, spans: list[Span]
+        self, state: FallbackState, prefixes: Prefixes, spans: list[Span]
     ) -> tuple[torch.Tensor, torch.Tensor | None, list[Any]]:
         rows = slice(spans[0].start, spans[-1].stop)
         yseq = prefixes.yseq[rows]
-        xs, mask = _memory_of(state.memory, spans)
+        xs, mask = _frames_of(state.encoder_output, spans)
         args = [yseq, state.states[rows], xs]
         kwargs = {} if mask is None else {"xs_mask": mask}
-        pre = state.memory.pre_frames(spans[0].utt)
+        pre = state.encoder_output.pre_frames(spans[0].utt)
         if self._is_decoder and pre is not None:  # then there is one utterance a call
             args.append(pre.expand(len(yseq), *pre.shape))
         if self._return_hs:
@@ -185,8 +195,8 @@ class BatchFallback(_Fallback):
         return scores, hs, states
 
 
-def _memory_of(
-    memory: Memory, spans: list[Span]
+def _frames_of(
+    encoder_output: EncoderOutput, spans: list[Span]
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Return the frames that each hypothesis attends to, and the mask of their padding.
 
@@ -195,14 +205,14 @@ def _memory_of(
     """
     counts = [s.stop - s.start for s in spans]
     if len(spans) == 1:
-        frames = memory.frames(spans[0].utt)
+        frames = encoder_output.frames(spans[0].utt)
         return frames.expand(counts[0], *frames.shape), None
-    device = memory.x.device
-    lengths = [memory.lengths[s.utt] for s in spans]
+    device = encoder_output.x.device
+    lengths = [encoder_output.lengths[s.utt] for s in spans]
     longest = max(lengths)
     repeats = torch.tensor(counts, device=device)
     utts = torch.tensor([s.utt for s in spans], device=device)
-    xs = memory.x[utts, :longest].repeat_interleave(repeats, dim=0)
+    xs = encoder_output.x[utts, :longest].repeat_interleave(repeats, dim=0)
     if min(lengths) == longest:
         return xs, None
     n_frames = torch.tensor(lengths, device=device)
@@ -219,41 +229,44 @@ class SinglePartialFallback(_Fallback):
         self._eos = eos
 
     def step(
-        self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
+        self,
+        state: FallbackState,
+        prefixes: Prefixes,
+        part_ids: torch.Tensor | None = None,
     ) -> Scores:
-        """Score the wanted labels, and the end label, after each prefix."""
-        if wanted is None:
+        """Score the labels asked for, and the end label, after each prefix."""
+        if part_ids is None:
             every = torch.arange(self._n_vocab, device=prefixes.yseq.device)
-            wanted = every.expand(len(prefixes.yseq), -1)
+            part_ids = every.expand(len(prefixes.yseq), -1)
         else:
-            wanted = _with_eos(wanted, self._eos)
+            part_ids = _with_eos(part_ids, self._eos)
         rows, states = [], []
         for utt, start, stop in prefixes.spans:
-            frames = state.memory.frames(utt)
-            if len(state.memory) > 1:
-                self.scorer.init_state(state.memory.first_frames(utt))
+            frames = state.encoder_output.frames(utt)
+            if len(state.encoder_output) > 1:
+                self.scorer.init_state(state.encoder_output.first_frames(utt))
             for i in range(start, stop):
                 row, s = self.scorer.score_partial(
-                    prefixes.yseq[i], wanted[i], state.states[i], frames
+                    prefixes.yseq[i], part_ids[i], state.states[i], frames
                 )
                 rows.append(row)
                 states.append(s)
-        full = _full(torch.stack(rows), wanted, self._n_vocab)
-        return Scores(full, State(state.memory, states, wanted))
+        full = _full(torch.stack(rows), part_ids, self._n_vocab)
+        return Scores(full, FallbackState(state.encoder_output, states, part_ids))
 
-    def select(self, state: State, selection: Selection) -> State:
+    def select(self, state: FallbackState, selection: Selection) -> FallbackState:
         """Return the state of the chosen extensions."""
-        asked = state.wanted[selection.parents] == selection.labels.unsqueeze(1)
+        asked = state.part_ids[selection.parents] == selection.labels.unsqueeze(1)
         places = asked.int().argmax(dim=1).tolist()
         parents = selection.parents.tolist()
         states = [
             self.scorer.select_state(state.states[i], j)
             for i, j in zip(parents, places)
         ]
-        return State(state.memory, states)
+        return FallbackState(state.encoder_output, states)
 
-    def _ended(self, state: State) -> list[Any]:
-        places = (state.wanted == self._eos).int().argmax(dim=1).tolist()
+    def _ended(self, state: FallbackState) -> list[Any]:
+        places = (state.part_ids == self._eos).int().argmax(dim=1).tolist()
         return [self.scorer.select_state(s, j) for s, j in zip(state.states, places)]
 
 
@@ -269,36 +282,41 @@ class BatchPartialFallback(_Fallback):
         return self.scorer.batch_init_state(frames)
 
     def step(
-        self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
+        self,
+        state: FallbackState,
+        prefixes: Prefixes,
+        part_ids: torch.Tensor | None = None,
     ) -> Scores:
-        """Score the wanted labels, and the end label, after each prefix."""
-        if wanted is not None:
-            wanted = _with_eos(wanted, self._eos)
+        """Score the labels asked for, and the end label, after each prefix."""
+        if part_ids is not None:
+            part_ids = _with_eos(part_ids, self._eos)
         parts, states = [], []
         for span in prefixes.spans:
-            frames = state.memory.frames(span.utt)
+            frames = state.encoder_output.frames(span.utt)
             n = span.stop - span.start
             scores, new = self.scorer.batch_score_partial(
                 prefixes.yseq[span.rows],
-                None if wanted is None else wanted[span.rows],
+                None if part_ids is None else part_ids[span.rows],
                 state.states[span.rows],
                 frames.expand(n, *frames.shape),
             )
             parts.append(scores)
             states += [(new, i) for i in range(n)]
         scores = torch.cat(parts)  # (n, V)
-        if wanted is not None:
-            scores = _full(scores.gather(1, wanted), wanted, self._n_vocab)
-        return Scores(scores, State(state.memory, states))
+        if part_ids is not None:
+            scores = _full(scores.gather(1, part_ids), part_ids, self._n_vocab)
+        return Scores(scores, FallbackState(state.encoder_output, states))
 
-    def select(self, state: State, selection: Selection) -> State:
+    def select(self, state: FallbackState, selection: Selection) -> FallbackState:
         """Return the state of the chosen extensions."""
         chosen = zip(selection.parents.tolist(), selection.labels.tolist())
-        return State(state.memory, [self._pick(state.states[i], v) for i, v in chosen])
+        return FallbackState(
+            state.encoder_output, [self._pick(state.states[i], v) for i, v in chosen]
+        )
 
     def _pick(self, state: tuple[Any, int], label: int) -> Any:
         batch_state, i = state
         return self.scorer.select_state(batch_state, i, label)
 
-    def _ended(self, state: State) -> list[Any]:
+    def _ended(self, state: FallbackState) -> list[Any]:
         return [self._pick(s, self._eos) for s in state.states]

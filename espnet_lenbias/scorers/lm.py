@@ -25,13 +25,13 @@ from espnet_lenbias.scorers.attention import (
     attend_labels,
     encoded,
 )
-from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection
+from espnet_lenbias.scorers.base import EncoderOutput, Prefixes, Scores, Selection
 
 # the label that ESPnet's transformer LM takes for padding and does not attend to
 _PAD = 0
 
 
-class RNNState(NamedTuple):
+class RNNLMState(NamedTuple):
     """The state of an RNN LM."""
 
     hidden: Any  # of torch's RNN: tensors (layers, n, H); None before the primer
@@ -49,12 +49,15 @@ class BatchedRNNLM:
     def __init__(self, lm: SequentialRNNLM):
         self.lm = lm
 
-    def start(self, memory: Memory) -> RNNState:
+    def start(self, encoder_output: EncoderOutput) -> RNNLMState:
         """Return the state before the primer."""
-        return RNNState(None, 0)
+        return RNNLMState(None, 0)
 
     def step(
-        self, state: RNNState, prefixes: Prefixes, wanted: torch.Tensor | None = None
+        self,
+        state: RNNLMState,
+        prefixes: Prefixes,
+        part_ids: torch.Tensor | None = None,
     ) -> Scores:
         """Score all labels after each prefix.
 
@@ -63,23 +66,23 @@ class BatchedRNNLM:
         yseq = prefixes.yseq
         logits, hidden = self.lm(yseq[:, state.length :], state.hidden)  # (n, new, V)
         scores = logits[:, -1].log_softmax(dim=-1)
-        return Scores(scores, RNNState(hidden, yseq.size(1)))
+        return Scores(scores, RNNLMState(hidden, yseq.size(1)))
 
-    def select(self, state: RNNState, selection: Selection) -> RNNState:
+    def select(self, state: RNNLMState, selection: Selection) -> RNNLMState:
         """Return the state of the chosen extensions."""
         hidden, rows = state.hidden, selection.parents
         if isinstance(hidden, tuple):  # of an LSTM
             hidden = tuple(values.index_select(1, rows) for values in hidden)
         else:
             hidden = hidden.index_select(1, rows)
-        return RNNState(hidden, state.length)
+        return RNNLMState(hidden, state.length)
 
-    def final(self, state: RNNState) -> None:
+    def final(self, state: RNNLMState) -> None:
         """This LM adds nothing when a hypothesis ends."""
         return None
 
 
-class TransformerState(NamedTuple):
+class TransformerLMState(NamedTuple):
     """The state of a transformer LM."""
 
     labels: LabelCache
@@ -111,18 +114,18 @@ class CachedTransformerLM:
     def __init__(self, lm: TransformerLM):
         self.lm = lm
 
-    def start(self, memory: Memory) -> TransformerState:
+    def start(self, encoder_output: EncoderOutput) -> TransformerLMState:
         """Return caches without a position in them."""
         # LMs may be of another dtype than the encoder output
-        x = self.lm.embed.weight.new_empty(len(memory), 0)
+        x = self.lm.embed.weight.new_empty(len(encoder_output), 0)
         attentions = [layer.self_attn for layer in self.lm.encoder.encoders]
-        return TransformerState(LabelCache.empty(attentions, x))
+        return TransformerLMState(LabelCache.empty(attentions, x))
 
     def step(
         self,
-        state: TransformerState,
+        state: TransformerLMState,
         prefixes: Prefixes,
-        wanted: torch.Tensor | None = None,
+        part_ids: torch.Tensor | None = None,
     ) -> Scores:
         """Score all labels after each prefix.
 
@@ -139,7 +142,7 @@ class CachedTransformerLM:
         if encoder.normalize_before:
             x = encoder.after_norm(x)
         scores = self.lm.decoder(x).log_softmax(dim=-1)
-        return Scores(scores, TransformerState(labels))
+        return Scores(scores, TransformerLMState(labels))
 
     def _embed(self, labels: torch.Tensor, position: int) -> torch.Tensor:
         """Embed the label that each hypothesis has at a position: (n,) to (n, D)."""
@@ -151,11 +154,13 @@ class CachedTransformerLM:
             x = encoded(encoding, x, position)
         return x
 
-    def select(self, state: TransformerState, selection: Selection) -> TransformerState:
+    def select(
+        self, state: TransformerLMState, selection: Selection
+    ) -> TransformerLMState:
         """Return the state of the chosen extensions."""
-        return TransformerState(state.labels.select(selection))
+        return TransformerLMState(state.labels.select(selection))
 
-    def final(self, state: TransformerState) -> None:
+    def final(self, state: TransformerLMState) -> None:
         """This LM adds nothing when a hypothesis ends."""
         return None
 

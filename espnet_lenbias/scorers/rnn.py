@@ -15,7 +15,7 @@ import torch
 from espnet_lenbias.espnet_compat import RNNDecoder
 from espnet_lenbias.scorers import rnn_attention
 from espnet_lenbias.scorers.base import (
-    Memory,
+    EncoderOutput,
     Prefixes,
     Scores,
     Selection,
@@ -25,10 +25,10 @@ from espnet_lenbias.scorers.base import (
 from espnet_lenbias.scorers.rnn_attention import Attention, attention_to, map_tree
 
 
-class State(NamedTuple):
+class RNNDecoderState(NamedTuple):
     """The state of all hypotheses, that of the attention utterance by utterance."""
 
-    attentions: list[Attention]  # one for each utterance of the memory
+    attentions: list[Attention]  # one for each utterance
     z: list[torch.Tensor]  # (n, H) output of each layer
     c: list[torch.Tensor | None]  # (n, H) cell of each layer; None in a GRU
     # utterance -> its first row and what the attention keeps of its n_b hypotheses:
@@ -53,17 +53,20 @@ def supports(decoder: object) -> bool:
 class BatchedRNN:
     """Adapter of ESPnet's `RNNDecoder`, LSTM or GRU."""
 
-    def __init__(self, decoder: RNNDecoder, tell_attention: bool = False):
+    def __init__(self, decoder: RNNDecoder, return_attention: bool = False):
         self.decoder = decoder
-        self._tell_attention = tell_attention
+        self.return_attention = return_attention
 
-    def start(self, memory: Memory) -> State:
+    def start(self, encoder_output: EncoderOutput) -> RNNDecoderState:
         """Give each utterance an attention to its frames; layers start from zero."""
-        zeros = memory.x.new_zeros(len(memory), self.decoder.dunits)
+        zeros = encoder_output.x.new_zeros(len(encoder_output), self.decoder.dunits)
         layers = [zeros] * self.decoder.dlayers
         attention = self.decoder.att_list[0]
-        return State(
-            [attention_to(memory.frames(b), attention) for b in range(len(memory))],
+        return RNNDecoderState(
+            [
+                attention_to(encoder_output.frames(b), attention)
+                for b in range(len(encoder_output))
+            ],
             layers,
             layers if self.decoder.dtype == "lstm" else [None] * len(layers),
             {},
@@ -71,7 +74,10 @@ class BatchedRNN:
         )
 
     def step(
-        self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
+        self,
+        state: RNNDecoderState,
+        prefixes: Prefixes,
+        part_ids: torch.Tensor | None = None,
     ) -> Scores:
         """Score all labels after each prefix.
 
@@ -88,13 +94,13 @@ class BatchedRNN:
         top = torch.cat([z[-1], context], dim=1) if decoder.context_residual else z[-1]
         scores = torch.log_softmax(decoder.output(top), dim=1)
         attention = None
-        if self._tell_attention:
+        if self.return_attention:
             longest = max(attention.n_frames for attention in attentions)
             attention = attention_of_all(weights, longest)
-        state = State(attentions, z, c, past, length)
+        state = RNNDecoderState(attentions, z, c, past, length)
         return Scores(scores, state, attention=attention)
 
-    def select(self, state: State, selection: Selection) -> State:
+    def select(self, state: RNNDecoderState, selection: Selection) -> RNNDecoderState:
         """Return the state of the chosen extensions."""
 
         def taken(tree: Any, rows: torch.Tensor) -> Any:
@@ -106,9 +112,9 @@ class BatchedRNN:
             hyps = selection.parents[span.rows] - first
             past[span.utt] = (span.start, taken(tree, hyps))
         z, c = taken([state.z, state.c], selection.parents)
-        return State(state.attentions, z, c, past, state.length)
+        return RNNDecoderState(state.attentions, z, c, past, state.length)
 
-    def final(self, state: State) -> None:
+    def final(self, state: RNNDecoderState) -> None:
         """A decoder adds nothing when a hypothesis ends."""
         return None
 
@@ -124,7 +130,7 @@ def _attend(
     Args:
         attentions: To the frames of each utterance.
         z: (n, H) output of the lowest layer.
-        past: What the attentions have kept, see `State`.
+        past: What the attentions have kept, see `RNNDecoderState`.
         spans: The rows of each utterance among the n.
 
     Returns:

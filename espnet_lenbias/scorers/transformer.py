@@ -34,7 +34,7 @@ from espnet_lenbias.scorers.attention import (
     queries,
 )
 from espnet_lenbias.scorers.base import (
-    Memory,
+    EncoderOutput,
     Prefixes,
     Scores,
     Selection,
@@ -43,11 +43,11 @@ from espnet_lenbias.scorers.base import (
 )
 
 
-class State(NamedTuple):
+class TransformerDecoderState(NamedTuple):
     """What is cached."""
 
     # layer by layer, utterance by utterance: (T_utt, h, d), unpadded
-    memory: list[list[KeysValues]]
+    frames_kv: list[list[KeysValues]]
     labels: LabelCache
 
 
@@ -79,23 +79,26 @@ class CachedTransformer:
         self,
         decoder: TransformerDecoder,
         return_hs: bool = False,
-        tell_attention: bool = False,
+        return_attention: bool = False,
     ):
         self.decoder = decoder
         self._return_hs = return_hs
-        self._tell_attention = tell_attention
+        self.return_attention = return_attention
 
-    def start(self, memory: Memory) -> State:
+    def start(self, encoder_output: EncoderOutput) -> TransformerDecoderState:
         """Compute keys and values of the encoder output, once for all positions."""
-        utts = [memory.frames(b) for b in range(len(memory))]
+        utts = [encoder_output.frames(b) for b in range(len(encoder_output))]
         layers = self.decoder.decoders
-        return State(
+        return TransformerDecoderState(
             [[project(layer.src_attn, x) for x in utts] for layer in layers],
-            LabelCache.empty([layer.self_attn for layer in layers], memory.x),
+            LabelCache.empty([layer.self_attn for layer in layers], encoder_output.x),
         )
 
     def step(
-        self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
+        self,
+        state: TransformerDecoderState,
+        prefixes: Prefixes,
+        part_ids: torch.Tensor | None = None,
     ) -> Scores:
         """Score all labels after each prefix.
 
@@ -108,30 +111,32 @@ class CachedTransformer:
             x = encoded(encoding, embedding(prefixes.yseq[:, position]), position)
             attention = []
             for i, layer in enumerate(self.decoder.decoders):
-                memory = state.memory[i]
-                x, weights = _layer(layer, x, labels, i, memory, prefixes.spans)
-                if self._tell_attention:
-                    attention.append(_mean_over_heads(weights, memory))
+                frames_kv = state.frames_kv[i]
+                x, weights = _layer(layer, x, labels, i, frames_kv, prefixes.spans)
+                if self.return_attention:
+                    attention.append(_mean_over_heads(weights, frames_kv))
             labels = labels.filled()
         if self.decoder.normalize_before:
             x = self.decoder.after_norm(x)
         scores = by_rows(self._log_probs, x)
         return Scores(
             scores,
-            State(state.memory, labels),
+            TransformerDecoderState(state.frames_kv, labels),
             x if self._return_hs else None,
-            sum(attention) / len(attention) if self._tell_attention else None,
+            sum(attention) / len(attention) if self.return_attention else None,
         )
 
     def _log_probs(self, x: torch.Tensor) -> torch.Tensor:
         """Return the log-prob of each label, (n, D) to (n, V)."""
         return self.decoder.output_layer(x).log_softmax(dim=-1)
 
-    def select(self, state: State, selection: Selection) -> State:
+    def select(
+        self, state: TransformerDecoderState, selection: Selection
+    ) -> TransformerDecoderState:
         """Return the state of the chosen extensions."""
-        return State(state.memory, state.labels.select(selection))
+        return TransformerDecoderState(state.frames_kv, state.labels.select(selection))
 
-    def final(self, state: State) -> None:
+    def final(self, state: TransformerDecoderState) -> None:
         """A decoder adds nothing when a hypothesis ends."""
         return None
 
@@ -141,7 +146,7 @@ def _layer(
     x: torch.Tensor,
     labels: LabelCache,
     number: int,
-    memory: list[KeysValues],
+    frames_kv: list[KeysValues],
     spans: list[Span],
 ) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """Run one decoder layer for the newest position of each hypothesis.
@@ -151,7 +156,7 @@ def _layer(
         x: (n, D) its input.
         labels: Keys and values of the earlier positions; this one's are put in.
         number: Which layer it is.
-        memory: Keys and values of the encoder output, for each utterance.
+        frames_kv: Keys and values of the encoder output, for each utterance.
         spans: The rows of each utterance among the n.
 
     Returns:
@@ -165,7 +170,7 @@ def _layer(
         x = layer.norm1(x)
 
     y = layer.norm2(x) if layer.normalize_before else x
-    context, weights = _attend_memory(layer.src_attn, y, memory, spans)
+    context, weights = _attend_frames(layer.src_attn, y, frames_kv, spans)
     x = _add(layer, x, y, context, "concat_linear2")
     if not layer.normalize_before:
         x = layer.norm2(x)
@@ -188,10 +193,10 @@ def _add(
     return x + context
 
 
-def _attend_memory(
+def _attend_frames(
     attention: MultiHeadedAttention,
     x: torch.Tensor,
-    memory: list[KeysValues],
+    frames_kv: list[KeysValues],
     spans: list[Span],
 ) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """Attend to the encoder output, which the hypotheses of an utterance share.
@@ -202,7 +207,7 @@ def _attend_memory(
     Args:
         attention: The layer's.
         x: (n, D) its input.
-        memory: Keys and values of the encoder output, for each utterance.
+        frames_kv: Keys and values of the encoder output, for each utterance.
         spans: The rows of each utterance among the n.
 
     Returns:
@@ -211,7 +216,7 @@ def _attend_memory(
     query = queries(attention, x) / math.sqrt(attention.d_k)
     contexts, every = [], []
     for span in spans:
-        keys, values = memory[span.utt]  # (T, h, d)
+        keys, values = frames_kv[span.utt]  # (T, h, d)
         weights = query[span.rows].transpose(0, 1) @ keys.permute(1, 2, 0)
         weights = weights.softmax(dim=-1)
         context = weights @ values.transpose(0, 1)  # (h, n_b, d)
@@ -221,8 +226,8 @@ def _attend_memory(
 
 
 def _mean_over_heads(
-    weights: list[torch.Tensor], memory: list[KeysValues]
+    weights: list[torch.Tensor], frames_kv: list[KeysValues]
 ) -> torch.Tensor:
     """Put the weights of all utterances together: (h, n_b, T_utt) each to (n, T)."""
-    longest = max(len(keys) for keys, _ in memory)
+    longest = max(len(keys) for keys, _ in frames_kv)
     return attention_of_all([w.mean(dim=0) for w in weights], longest)

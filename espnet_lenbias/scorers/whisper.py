@@ -22,7 +22,7 @@ from espnet_lenbias.scorers.attention import (
     project,
     queries,
 )
-from espnet_lenbias.scorers.base import Memory, Prefixes, Scores, Selection, Span
+from espnet_lenbias.scorers.base import EncoderOutput, Prefixes, Scores, Selection, Span
 
 
 class Attention(NamedTuple):
@@ -45,12 +45,12 @@ class Attention(NamedTuple):
         return cls(h, size, query, attention.key, attention.value, attention.out)
 
 
-class State(NamedTuple):
+class WhisperDecoderState(NamedTuple):
     """What is cached."""
 
     embedding: torch.Tensor  # (V, D): ESPnet puts an expanded one together at each use
     # layer by layer, utterance by utterance: (T_utt, h, d), unpadded
-    memory: list[list[KeysValues]]
+    frames_kv: list[list[KeysValues]]
     labels: LabelCache
 
 
@@ -91,17 +91,20 @@ class CachedWhisper:
         self._self_attn = [Attention.of(b.attn) for b in self.decoder.blocks]
         self._cross_attn = [Attention.of(b.cross_attn) for b in self.decoder.blocks]
 
-    def start(self, memory: Memory) -> State:
+    def start(self, encoder_output: EncoderOutput) -> WhisperDecoderState:
         """Compute keys and values of the encoder output, once for all positions."""
-        utts = [memory.frames(b) for b in range(len(memory))]
-        return State(
+        utts = [encoder_output.frames(b) for b in range(len(encoder_output))]
+        return WhisperDecoderState(
             self.decoder.token_embedding.weight,
             [[project(attention, x) for x in utts] for attention in self._cross_attn],
-            LabelCache.empty(self._self_attn, memory.x),
+            LabelCache.empty(self._self_attn, encoder_output.x),
         )
 
     def step(
-        self, state: State, prefixes: Prefixes, wanted: torch.Tensor | None = None
+        self,
+        state: WhisperDecoderState,
+        prefixes: Prefixes,
+        part_ids: torch.Tensor | None = None,
     ) -> Scores:
         """Score all labels after each prefix.
 
@@ -118,7 +121,7 @@ class CachedWhisper:
             x = x + self.decoder.positional_embedding[position]
             x = x.to(labels.layers[0].keys.dtype)  # that of the encoder output
             for i in range(len(self.decoder.blocks)):
-                x = self._block(i, x, labels, state.memory[i], prefixes.spans)
+                x = self._block(i, x, labels, state.frames_kv[i], prefixes.spans)
             labels = labels.filled()
         x = self.decoder.ln(x)
         logits = (x @ state.embedding.to(x.dtype).T).float()
@@ -141,7 +144,7 @@ class CachedWhisper:
         number: int,
         x: torch.Tensor,
         labels: LabelCache,
-        memory: list[KeysValues],
+        frames_kv: list[KeysValues],
         spans: list[Span],
     ) -> torch.Tensor:
         """Run one block for the newest position of each hypothesis.
@@ -150,7 +153,7 @@ class CachedWhisper:
             number: Which block it is.
             x: (n, D) its input.
             labels: Keys and values of the earlier positions; this one's are put in.
-            memory: Keys and values of the encoder output, for each utterance.
+            frames_kv: Keys and values of the encoder output, for each utterance.
             spans: The rows of each utterance among the n.
 
         Returns:
@@ -160,20 +163,25 @@ class CachedWhisper:
         y = block.attn_ln(x)
         x = x + attend_labels(self._self_attn[number], y, labels, number)
         y = block.cross_attn_ln(x)
-        x = x + _attend_memory(self._cross_attn[number], y, memory, spans)
+        x = x + _attend_frames(self._cross_attn[number], y, frames_kv, spans)
         return x + block.mlp(block.mlp_ln(x))
 
-    def select(self, state: State, selection: Selection) -> State:
+    def select(
+        self, state: WhisperDecoderState, selection: Selection
+    ) -> WhisperDecoderState:
         """Return the state of the chosen extensions."""
         return state._replace(labels=state.labels.select(selection))
 
-    def final(self, state: State) -> None:
+    def final(self, state: WhisperDecoderState) -> None:
         """A decoder adds nothing when a hypothesis ends."""
         return None
 
 
-def _attend_memory(
-    attention: Attention, x: torch.Tensor, memory: list[KeysValues], spans: list[Span]
+def _attend_frames(
+    attention: Attention,
+    x: torch.Tensor,
+    frames_kv: list[KeysValues],
+    spans: list[Span],
 ) -> torch.Tensor:
     """Attend to the encoder output, which the hypotheses of an utterance share.
 
@@ -183,7 +191,7 @@ def _attend_memory(
     Args:
         attention: The block's.
         x: (n, D) its input.
-        memory: Keys and values of the encoder output, for each utterance.
+        frames_kv: Keys and values of the encoder output, for each utterance.
         spans: The rows of each utterance among the n.
 
     Returns:
@@ -192,7 +200,7 @@ def _attend_memory(
     query = queries(attention, x)
     contexts = []
     for span in spans:
-        hyps = (query[span.rows], *memory[span.utt])  # (n_b or T, h, d)
+        hyps = (query[span.rows], *frames_kv[span.utt])  # (n_b or T, h, d)
         one = (values.transpose(0, 1).unsqueeze(0) for values in hyps)
         context = scaled_dot_product_attention(*one)  # (1, h, n_b, d)
         contexts.append(context.squeeze(0).transpose(0, 1).flatten(1))

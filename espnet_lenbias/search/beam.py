@@ -1,32 +1,31 @@
-"""The running hypotheses of several utterances as tensors: expand, prune, reorder.
+"""The running hypotheses of several utterances as tensors.
 
 ========  =====================================================================
-A         utterances still being decoded, each with a slot 0 .. A-1
-K         beam size
-n         running hypotheses of all slots, flat and slot after slot (ragged)
+n         running hypotheses of all utterances, flat, utterance after utterance
 V         vocabulary size, the end label included
 L         length of the prefixes, the primer included
-C         candidates kept for each slot
+T, D      encoder frames, decoder dimension
 ========  =====================================================================
 
 Nothing here knows of ESPnet or of how hypotheses end.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
 
-from espnet_lenbias.scorers.base import Span
+from espnet_lenbias.scorers.base import Selection, Span, make_spans
 
 
 @dataclass(frozen=True)
 class Beam:
-    """The running hypotheses of all slots."""
+    """The running hypotheses of all utterances that are still being decoded."""
 
     yseq: torch.Tensor  # (n, L) primer and labels
     q: torch.Tensor  # (n,) accumulated weighted score (eq. 1)
     scores: dict[str, torch.Tensor]  # scorer name -> (n,) accumulated log-prob
-    spans: list[Span]  # one for each slot
+    spans: list[Span]  # the rows of each utterance
     hs: torch.Tensor | None = None  # (n, N, D) decoder states, if they are asked for
     # (n, T) attention that each frame has got so far, if it is asked for
     attended: torch.Tensor | None = None
@@ -36,25 +35,22 @@ class Beam:
 
     def extend(
         self,
-        parents: torch.Tensor,
-        labels: torch.Tensor,
-        spans: list[Span],
+        selection: Selection,
         q: torch.Tensor,
-        label_scores: dict[str, torch.Tensor],
+        label_scores: Mapping[str, torch.Tensor],
         hs: torch.Tensor | None = None,
         attended: torch.Tensor | None = None,
     ) -> "Beam":
-        """Return `m` chosen one-label extensions of these hypotheses.
+        """Return `m` selected one-label extensions of these hypotheses.
 
         Args:
-            parents: (m,) rows of the hypotheses that are extended.
-            labels: (m,) what each is extended by.
-            spans: Where the extensions of each utterance lie among the m.
+            selection: Which.
             q: (n, V) scores of all extensions.
             label_scores: Scorer name -> (n, V) log-prob of each label at this position.
             hs: (n, D) decoder states at this position.
             attended: (n, T) attention that each frame has got, this position counted.
         """
+        parents, labels = selection.parents, selection.labels
         if hs is not None:
             hs = hs.unsqueeze(1)
             hs = hs if self.hs is None else torch.cat([self.hs, hs], dim=1)
@@ -66,7 +62,26 @@ class Beam:
                 name: self.scores[name][parents] + s[parents, labels]
                 for name, s in label_scores.items()
             },
-            spans=spans,
+            spans=selection.spans,
             hs=hs,
             attended=None if attended is None else attended[parents],
         )
+
+
+def first_beam(scorers: Iterable[str], x: torch.Tensor, primers: torch.Tensor) -> Beam:
+    """Return one hypothesis for each utterance: its primer, with a score of 0.
+
+    Args:
+        scorers: Their names.
+        x: (B, T, D) encoder output.
+        primers: (B, P) labels.
+    """
+    n_utts = len(x)
+    dtype = torch.promote_types(x.dtype, torch.float32)
+    zeros = torch.zeros(n_utts, dtype=dtype, device=x.device)
+    return Beam(
+        yseq=primers,
+        q=zeros,
+        scores={name: zeros for name in scorers},
+        spans=make_spans(list(range(n_utts)), [1] * n_utts),
+    )

@@ -1,130 +1,164 @@
 """A search that goes on with each block of frames: what a streaming encoder gives.
 
-The loop over positions is that of :mod:`espnet_lenbias.search.loop`, with one utterance; the
-symbols and shapes are those of :mod:`espnet_lenbias.search.beam`.
+It scores, prunes and selects as the loop of :mod:`espnet_lenbias.search.loop` does, with
+one utterance; symbols and shapes are those of :mod:`espnet_lenbias.search.beam`.
 """
 
-import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
 
-from espnet_lenbias.scorers import Memory, Prefixes
+from espnet_lenbias.scorers import EncoderOutput, Prefixes
 from espnet_lenbias.scorers.extend import extend, keep
-from espnet_lenbias.search.beam import Beam
-from espnet_lenbias.search.hypotheses import Ended, Hypothesis, Trace, TraceRecorder
-from espnet_lenbias.search.loop import Bounds, Decoding, Reading, read
+from espnet_lenbias.search.beam import Beam, first_beam
+from espnet_lenbias.search.fetch import Fetched, fetch, select
+from espnet_lenbias.search.hypotheses import EndedHypotheses, Hypothesis
+from espnet_lenbias.search.length_limits import LengthLimits
 from espnet_lenbias.search.pruning import Grid
-from espnet_lenbias.search.rules import ExplicitLengthEnding, Verdict
+from espnet_lenbias.search.rules import Decision
+from espnet_lenbias.search.scoring import (
+    extension_scores,
+    raise_invalid_score,
+    score_labels,
+)
+from espnet_lenbias.search.setup import SearchSetup
+from espnet_lenbias.search.trace import Trace, TraceRecorder
 
 
-class Saved(NamedTuple):
-    """What a position changes, as it was before."""
+class SearchState(NamedTuple):
+    """A search after so many positions; searching on leaves it as it is."""
 
     beam: Beam
-    states: dict[str, Any]
-    rule: ExplicitLengthEnding
+    scorer_states: dict[str, Any]
+    rule_state: Any
+    trace_rows: tuple[torch.Tensor, ...]  # (1, R) for each position
 
 
-class BlockDecoding(Decoding):
+class BlockDecoding:
     """The search of one utterance, going on with each block.
 
-    It stops in front of the position at which one of the kept hypotheses ends or repeats
-    one of its labels, and takes the position before back: ESPnet's signs of a decoder
-    that runs past what has been heard, and what ESPnet's search does about them. So no
-    ending counts before the last block: up to here p_end is 0 at every position.
+    It stops before the position at which one of the kept hypotheses ends or repeats one
+    of its labels, and the position before that does not count either: ESPnet's signs of a
+    decoder that runs past what has been heard, and what ESPnet's search does about them.
+    So no ending counts before the last block: up to here p_end is 0 at every position.
     """
 
-    def __init__(self, *args: Any):
-        """Make a search that has heard nothing yet; see :class:`Decoding`."""
-        super().__init__(*args)
-        self._records: list[torch.Tensor] = []  # of the trace, one for each position
-        self._saved: Saved | None = None  # before the last position
-
-    def hear(self, memory: Memory, bounds: Bounds) -> None:
-        """Do as many positions as the frames are good for.
+    def __init__(
+        self,
+        setup: SearchSetup,
+        encoder_output: EncoderOutput,
+        primer: list[int],
+        allow_repetition: bool,
+    ):
+        """Make a search that has found nothing yet.
 
         Args:
-            memory: All frames so far.
-            bounds: Of the output that so many frames can have.
+            setup: The scorers and the rule.
+            encoder_output: Of the first block.
+            primer: What hypotheses start from.
+            allow_repetition: Whether hypotheses may repeat a label before the last
+                block.
         """
-        self.bounds, self.frames = [bounds], memory.lengths
-        prefixes = Prefixes(self.beam.yseq, self.beam.spans, self.primer_length)
-        self.states = {
-            name: extend(self.states[name], adapter, memory, prefixes)
-            for name, adapter in self.adapters.items()
+        x = encoder_output.x
+        self._setup = setup
+        self._primer_length = len(primer)
+        self._allow_repetition = allow_repetition
+        self._confirmed = SearchState(
+            first_beam(setup.adapters, x, torch.tensor([primer], device=x.device)),
+            {name: a.start(encoder_output) for name, a in setup.adapters.items()},
+            setup.rule.start(1, x.device),
+            (),
+        )
+
+    def search_block(self, encoder_output: EncoderOutput, limits: LengthLimits) -> None:
+        """Search as many positions as the frames are good for.
+
+        Args:
+            encoder_output: All frames so far.
+            limits: Of the output that so many frames can have.
+        """
+        beam, states = self._confirmed.beam, self._confirmed.scorer_states
+        prefixes = Prefixes(beam.yseq, beam.spans, self._primer_length)
+        states = {
+            name: extend(states[name], adapter, encoder_output, prefixes)
+            for name, adapter in self._setup.adapters.items()
         }
-        while self.n_labels < bounds.longest and self._advance(self.n_labels + 1):
-            pass
-        self._take_back()
+        self._confirmed = newest = self._confirmed._replace(scorer_states=states)
+        while self._length(newest) < limits.max_position:
+            following = self._next_position(newest, limits)
+            if following is None:
+                break
+            self._confirmed, newest = newest, following
 
-    @property
-    def n_labels(self) -> int:
-        """The labels that the hypotheses have."""
-        return self.beam.yseq.size(1) - self.primer_length
+    def _length(self, state: SearchState) -> int:
+        """Return how many labels the hypotheses have."""
+        return state.beam.yseq.size(1) - self._primer_length
 
-    def _advance(self, length: int) -> bool:
-        """Do position N and return True; leave all as it was if it would run past."""
-        grid = Grid(self.beam.spans, self.beam.q.device)
-        short = grid.spread([length < self.bounds[0].shortest])
-        step = self._score(short)
-        q = self._extensions(step, grid, short)
-        rule = copy.copy(self.rule)
-        verdict = rule.judge(q, grid, length, None)
-        reading = read(verdict)
-        if any(reading.broken):
-            self._complain(step, length)
-        if self._has_run_past(verdict, reading):
-            return False
-        states = {name: keep(state) for name, state in self.states.items()}
-        self._saved = Saved(self.beam, states, self.rule)
-        self.rule = rule
-        self._records.append(verdict.record)
-        self._go_on([True], verdict, reading, q, step, [0])
-        return True
+    def _next_position(
+        self, state: SearchState, limits: LengthLimits
+    ) -> SearchState | None:
+        """Return the search one position on; None if it would run past the frames."""
+        setup, beam, length = self._setup, state.beam, self._length(state) + 1
+        grid = Grid(beam.spans, beam.q.device)
+        end_masked = grid.spread([length <= limits.min_labels])
+        # adapters may write into the state they are given
+        states = {name: keep(s) for name, s in state.scorer_states.items()}
+        scores = score_labels(setup, beam, states, self._primer_length, end_masked)
+        q = extension_scores(beam, scores.weighted, setup.eos, end_masked, None)
+        rule_state, decision = setup.rule.step(state.rule_state, q, grid, length, None)
+        fetched = fetch(decision)
+        if any(fetched.invalid):
+            raise_invalid_score(scores, beam, length)
+        if self._runs_past(beam, decision, fetched):
+            return None
+        selection, _ = select(decision, fetched, fetched.running, [0])
+        return SearchState(
+            beam.extend(selection, q, *scores.of_extensions),
+            {
+                name: adapter.select(scores.states[name], selection)
+                for name, adapter in setup.adapters.items()
+            },
+            rule_state,
+            (*state.trace_rows, decision.trace_row),
+        )
 
-    def _take_back(self) -> None:
-        """Undo the last position, unless that has been done since."""
-        if self._saved is not None:
-            self.beam, self.states, self.rule = self._saved
-            self._records.pop()
-            self._saved = None
-
-    def _has_run_past(self, verdict: Verdict, reading: Reading) -> bool:
+    def _runs_past(self, beam: Beam, decision: Decision, fetched: Fetched) -> bool:
         """Tell whether a kept hypothesis ends, or repeats a label, or none runs on."""
-        if reading.ended.any() or not reading.running.any():
+        if fetched.ended.any() or not fetched.running.any():
             return True
-        if self.search.disable_repetition_detection:
+        if self._allow_repetition:
             return False
-        candidates, past = verdict.candidates, self.beam.yseq[:, self.primer_length :]
+        candidates, past = decision.candidates, beam.yseq[:, self._primer_length :]
         repeats = past[candidates.parents] == candidates.labels.unsqueeze(-1)
-        return bool((repeats.any(dim=-1) & verdict.kept).any())
+        return bool((repeats.any(dim=-1) & decision.kept).any())
 
     def partial_results(self) -> list[Hypothesis]:
         """Return the hypotheses so far, best first, each with the end label put on it.
 
-        Their score is the final score of eq. 5 as if they ended here; there are none
+        Their score is the final score of eq. 4 as if they ended here; there are none
         before the first label.
         """
-        beam, so_far = self.beam, Ended()
-        if self.n_labels:
-            end = beam.yseq.new_full((len(beam), 1), self.search.eos)
+        beam, so_far = self._confirmed.beam, EndedHypotheses()
+        length = self._length(self._confirmed)
+        if length:
+            end = beam.yseq.new_full((len(beam), 1), self._setup.eos)
             q = beam.q.double()
             ended = replace(beam, yseq=torch.cat([beam.yseq, end], dim=1))
             so_far.add(ended, q - q.logsumexp(dim=0), forced={0})
         every = torch.ones(len(so_far), dtype=torch.bool)
-        hyps = so_far.nbest(1, every, self.search.options.nbest)[0]
+        hyps = so_far.nbest(1, every, self._setup.nbest)[0]
         for hyp in hyps:
-            hyp.steps = self.n_labels
+            hyp.steps = length
         return hyps
 
     def trace_so_far(self) -> Trace:
         """Return how the search has gone so far; why it stopped is "waiting"."""
-        if not self._records:
+        rows = self._confirmed.trace_rows
+        if not rows:
             return Trace("waiting")
-        recorder = TraceRecorder(self.rule.columns, 1)
-        for record in self._records:
-            recorder.add([0], record)
+        recorder = TraceRecorder(self._setup.rule.trace_columns, 1)
+        for row in rows:
+            recorder.add([0], row)
         recorder.stop(0, "waiting")
         return recorder.traces()[0]

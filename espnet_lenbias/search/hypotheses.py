@@ -1,7 +1,6 @@
-"""What a search returns: hypotheses that have ended, and the trace of how they came."""
+"""What a search returns: hypotheses that have ended."""
 
 import math
-from dataclasses import dataclass, field
 
 import torch
 
@@ -15,7 +14,7 @@ class Hypothesis(EspnetHypothesis):
     """ESPnet's hypothesis, with three facts more.
 
     `yseq` is primer, labels, end label; `score` the score it is ranked by (for
-    ``explicit_length`` the final score, eq. 5); `scores` the accumulated, unweighted
+    ``explicit_length`` the final score, eq. 4); `scores` the accumulated, unweighted
     log-prob of each scorer; `states` is empty.
 
     Attributes:
@@ -41,7 +40,7 @@ class Hypothesis(EspnetHypothesis):
         return Hypothesis(*super()._replace(**kwargs), **own)
 
 
-class Ended:
+class EndedHypotheses:
     """All hypotheses that have ended, in the order in which they did.
 
     Adding costs what is added, however many there are already.
@@ -62,7 +61,8 @@ class Ended:
         Args:
             beam: m of them, the end label on; their spans name the utterances.
             score: (m,) ranking scores.
-            forced: The utterances whose hypotheses were made to end.
+            forced: The utterances whose hypotheses were made to end: at the limit of
+                the length, or because no label was possible.
         """
         if not len(beam):
             return
@@ -73,13 +73,14 @@ class Ended:
             self._forced += [utt in forced] * (stop - start)
 
     def nbest(
-        self, n_utts: int, returned: torch.Tensor, nbest: int | None
+        self, n_utts: int, in_contest: torch.Tensor, nbest: int | None
     ) -> list[list[Hypothesis]]:
         """Return the best hypotheses of each utterance, best first.
 
         Args:
             n_utts: B.
-            returned: (len(self),) bool, False for those that are out of the contest.
+            in_contest: (len(self),) bool, False for those that no longer are, see
+                :meth:`espnet_lenbias.search.rules.EndingRule.in_contest`.
             nbest: How many at most; None: all.
         """
         results: list[list[Hypothesis]] = [[] for _ in range(n_utts)]
@@ -95,7 +96,7 @@ class Ended:
         place = [(k, i) for k, b in enumerate(self._beams) for i in range(len(b))]
         order = score.argsort(descending=True, stable=True)
         score = score.tolist()
-        for i in order[returned[order]].tolist():
+        for i in order[in_contest[order]].tolist():
             result = results[self._utts[i]]
             if nbest is not None and len(result) >= nbest:
                 continue
@@ -112,57 +113,3 @@ class Ended:
                 )
             )
         return results
-
-
-@dataclass
-class Trace:
-    """How the search of one utterance went; the lists have one entry for each N = 1, 2, ...
-
-    Simple search has no ending probabilities: `p_end` and `log_not_ended` stay empty.
-    """
-
-    # Why it stopped: "bound" (no later hypothesis could win), "ended" (nothing runs on),
-    # "limit" (of the length), "forced" (limit reached, or no label possible, with nothing
-    # ended), "empty" (no frames).
-    stopped: str = ""
-    p_end: list[float] = field(default_factory=list)  # eq. 3
-    log_not_ended: list[float] = field(default_factory=list)  # over n < N
-    kept: list[int] = field(default_factory=list)  # hypotheses left by the pruning
-    running: list[int] = field(default_factory=list)  # those of them that go on
-    best_final: list[float] = field(default_factory=list)  # best score so far, or -inf
-
-    @property
-    def steps(self) -> int:
-        """How many positions were expanded."""
-        return len(self.kept)
-
-
-class TraceRecorder:
-    """Collects the traces of a batch without waiting for the device."""
-
-    _counts = ("kept", "running")
-
-    def __init__(self, columns: tuple[str, ...], n_utts: int):
-        self._columns = columns
-        self._n_utts = n_utts
-        self._utts: list[int] = []
-        self._records: list[torch.Tensor] = []
-        self._stopped: dict[int, str] = {}
-
-    def add(self, utts: list[int], record: torch.Tensor) -> None:
-        """Note one position: a row of (A, R) for each of these utterances."""
-        self._utts += utts
-        self._records.append(record)
-
-    def stop(self, utt: int, reason: str) -> None:
-        """Note why an utterance needs no further position."""
-        self._stopped[utt] = reason
-
-    def traces(self) -> list[Trace]:
-        """Return the trace of each utterance."""
-        traces = [Trace(stopped=self._stopped[b]) for b in range(self._n_utts)]
-        for utt, row in zip(self._utts, torch.cat(self._records).tolist()):
-            for name, value in zip(self._columns, row):
-                value = int(value) if name in self._counts else value
-                getattr(traces[utt], name).append(value)
-        return traces

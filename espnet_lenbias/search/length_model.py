@@ -1,4 +1,4 @@
-"""The explicit length model: eqs. 2 to 5 of the paper and its stop bound.
+"""The explicit length model: eqs. 2 to 4 of the paper and its stop bound.
 
 Pure functions of tensors; nothing here knows of ESPnet, of scorers or of labels.
 
@@ -22,7 +22,7 @@ import torch
 def log_mass(q: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
     """Return the log of the summed probability of the kept hypotheses.
 
-    This is the denominator of eqs. 3 and 5.
+    This is the denominator of eqs. 3 and 4.
 
     Args:
         q: (B, K) scores.
@@ -62,10 +62,24 @@ def log1mexp(x: torch.Tensor) -> torch.Tensor:
     )
 
 
+def log_p_length(log_p_end: torch.Tensor, log_not_ended: torch.Tensor) -> torch.Tensor:
+    """Return log p(len=N | x), the log-prob that the output ends at N (eq. 2).
+
+    Args:
+        log_p_end: log p_N($|x), see :func:`log_p_end`.
+        log_not_ended: The sum of log(1 - p_end(n)) over the earlier positions n < N, of
+            the same shape.
+    """
+    return log_p_end + log_not_ended
+
+
 def final_score(
     q: torch.Tensor, log_mass_kept: torch.Tensor, log_not_ended: torch.Tensor
 ) -> torch.Tensor:
-    """Return log p(a, len=N | x) of hypotheses that end at this position (eq. 5).
+    """Return log p(a, len=N | x) of hypotheses that end at this position (eq. 4).
+
+    The hypotheses that end here share out eq. 2 among themselves: the probabilities of
+    all of them sum to p(len=N | x).
 
     Args:
         q: (B, K) scores.
@@ -83,7 +97,7 @@ def cannot_improve(log_not_ended: torch.Tensor, best: torch.Tensor) -> torch.Ten
     """Tell whether no later hypothesis can beat `best`: the paper's stop criterion.
 
     A hypothesis that ends later has a final score of at most ``log_not_ended`` (the sum
-    over all positions so far), since the other factor of eq. 5 is at most 1.
+    over all positions so far), since the other factor of eq. 4 is at most 1.
 
     Args:
         log_not_ended: (B,) sum of log(1 - p_end(n)) over n <= N.

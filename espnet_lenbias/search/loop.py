@@ -2,371 +2,204 @@
 
 At each position N every running hypothesis is scored with all V labels, the rule of the
 search prunes the extensions and says what has ended, and the rest runs on. An utterance
-that needs no further position leaves the batch. Symbols and shapes are those of
-:mod:`espnet_lenbias.search.beam`; the device is waited for once a position, in `read`.
+that needs no further position leaves the batch. There is one device synchronisation per
+position, in :func:`~espnet_lenbias.search.fetch.fetch`. Symbols and shapes are those of
+:mod:`espnet_lenbias.search.beam` and :mod:`espnet_lenbias.search.pruning`.
 """
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
 
 import torch
 
-from espnet_lenbias.errors import ScorerError
-from espnet_lenbias.scorers import Memory, Prefixes, Selection, adapter_for
+from espnet_lenbias.scorers import EncoderOutput, Selection
 from espnet_lenbias.scorers.base import make_spans
 from espnet_lenbias.search import heuristics
-from espnet_lenbias.search.beam import Beam
-from espnet_lenbias.search.hypotheses import Ended, Hypothesis, Trace, TraceRecorder
+from espnet_lenbias.search.beam import first_beam
+from espnet_lenbias.search.fetch import Fetched, fetch, select
+from espnet_lenbias.search.hypotheses import EndedHypotheses, Hypothesis
+from espnet_lenbias.search.length_limits import LengthLimits
 from espnet_lenbias.search.pruning import Grid
-from espnet_lenbias.search.rules import Verdict
-
-if TYPE_CHECKING:
-    from espnet_lenbias.search.beam_search import LabelSynchronousSearch
-
-
-class Bounds(NamedTuple):
-    """How long the output of an utterance may be, in labels, the end label counted."""
-
-    shortest: int  # the end label is masked at N < shortest
-    longest: int  # the last position
+from espnet_lenbias.search.rules import Decision
+from espnet_lenbias.search.scoring import (
+    LabelScores,
+    extension_scores,
+    raise_invalid_score,
+    score_labels,
+)
+from espnet_lenbias.search.setup import SearchSetup
+from espnet_lenbias.search.trace import Trace, TraceRecorder
 
 
-class Step(NamedTuple):
-    """What the scorers say of one position."""
-
-    by_scorer: dict[str, torch.Tensor]  # name -> (n, V) log-probs
-    weighted: torch.Tensor  # (n, V) their weighted sum, in float32 or better
-    states: dict[str, Any]
-    hs: torch.Tensor | None  # (n, D) hidden states of the decoder, if wanted
-    # (n, T) attention that each frame has got, this position counted, if wanted
-    attended: torch.Tensor | None
-
-
-class Reading(NamedTuple):
-    """What the CPU has to know of a verdict, fetched in one piece."""
-
-    parents: torch.Tensor  # (A, C)
-    ended: torch.Tensor  # (A, C) bool
-    running: torch.Tensor  # (A, C) bool
-    bound: list[bool]  # for each slot; see Verdict
-    holds: list[bool]
-    broken: list[bool]  # a score of the slot is NaN or plus infinity
-
-
-class Decoding:
-    """One call of a search: utterances that all have frames and equally long primers."""
+class BatchDecoding:
+    """One call of a search: utterances with frames and equally long primers."""
 
     def __init__(
         self,
-        search: "LabelSynchronousSearch",
-        memory: Memory,
-        bounds: list[Bounds],
+        setup: SearchSetup,
+        encoder_output: EncoderOutput,
+        limits: Sequence[LengthLimits],
         primers: torch.Tensor,
     ):
         """Set one hypothesis up for each utterance: its primer.
 
         Args:
-            search: Whose scorers, weights and options apply.
-            memory: The encoder output of B utterances.
-            bounds: B of them.
+            setup: The scorers and the rule.
+            encoder_output: Of B utterances.
+            limits: B of them.
             primers: (B, P) what the hypotheses start from.
         """
-        device, n_utts = memory.x.device, len(memory)
-        self.search = search
-        self.bounds = bounds
-        self.frames = memory.lengths
+        device, n_utts = encoder_output.x.device, len(encoder_output)
+        self.setup = setup
+        self.limits = limits
+        self.n_frames = encoder_output.lengths
         self.primer_length = primers.size(1)
-        self.rule = search.ending_rule(
-            search.options, search.beam_size, search.eos, n_utts, device
-        )
-        wants_attention = self.rule.coverage is not None
-        self.adapters = {
-            name: adapter_for(
-                name, s, search.n_vocab, search.eos, search.return_hs, wants_attention
-            )
-            for name, s in search.scorers.items()
+        self.states = {
+            name: adapter.start(encoder_output)
+            for name, adapter in setup.adapters.items()
         }
-        self.states = {name: a.start(memory) for name, a in self.adapters.items()}
-        dtype = torch.promote_types(memory.x.dtype, torch.float32)
-        zeros = torch.zeros(n_utts, dtype=dtype, device=device)
-        self.beam = Beam(
-            yseq=primers,
-            q=zeros,
-            scores={name: zeros for name in search.scorers},
-            spans=make_spans(list(range(n_utts)), [1] * n_utts),
-        )
-        self.ended = Ended()
-        self.stuck = (
-            Ended()
-        )  # of utterances that ended without any label being possible
-        self.recorder = TraceRecorder(self.rule.columns, n_utts)
-        # utterances that reached their limit with nothing ended: the next position is
-        # for the end label alone
-        self.closing: set[int] = set()
+        self.rule_state = setup.rule.start(n_utts, device)
+        self.beam = first_beam(setup.adapters, encoder_output.x, primers)
+        self.ended = EndedHypotheses()
+        # of utterances in which nothing could end: made to end where they stood
+        self.dead_ends = EndedHypotheses()
+        self.recorder = TraceRecorder(setup.rule.trace_columns, n_utts)
+        # utterances that reached their limit with nothing ended: at the next position
+        # only the end label is possible
+        self.forced: set[int] = set()
 
     def run(self) -> tuple[list[list[Hypothesis]], list[Trace]]:
         """Decode; return the n-best list and the trace of each utterance."""
         length = 0
         while self.beam.spans:
             length += 1
-            self._position(length)
-        n_utts, nbest = len(self.bounds), self.search.options.nbest
-        results = self.ended.nbest(n_utts, self.rule.returned(len(self.ended)), nbest)
-        every = torch.ones(len(self.stuck), dtype=torch.bool)
-        stuck = self.stuck.nbest(n_utts, every, nbest)
-        traces = self.recorder.traces()
-        return [mine or other for mine, other in zip(results, stuck)], traces
+            self._search_position(length)
+        n_utts, nbest = len(self.limits), self.setup.nbest
+        in_contest = self.setup.rule.in_contest(self.rule_state, len(self.ended))
+        results = self.ended.nbest(n_utts, in_contest, nbest)
+        every = torch.ones(len(self.dead_ends), dtype=torch.bool)
+        dead_ends = self.dead_ends.nbest(n_utts, every, nbest)
+        best = [mine or other for mine, other in zip(results, dead_ends)]
+        return best, self.recorder.traces()
 
-    def _position(self, length: int) -> None:
-        """Do position N: score, prune, put away what has ended, reorder the rest."""
+    def _search_position(self, length: int) -> None:
+        """Do position N: score, prune, put away what has ended, go on with the rest."""
         beam = self.beam
         utts = [span.utt for span in beam.spans]
         grid = Grid(beam.spans, beam.q.device)
-        short = grid.spread([length < self.bounds[b].shortest for b in utts])
-        step = self._score(short)
-        q = self._extensions(step, grid, short)
-        verdict = self.rule.judge(q, grid, length, self._coverage(step, grid))
-        self.recorder.add(utts, verdict.record)
-        reading = read(verdict)
-        if any(reading.broken):
-            self._complain(step, length)
+        scores, q = self._score(grid, length)
+        coverage = self._coverage(scores, grid)
+        self.rule_state, decision = self.setup.rule.step(
+            self.rule_state, q, grid, length, coverage
+        )
+        self.recorder.add(utts, decision.trace_row)
+        fetched = fetch(decision)
+        if any(fetched.invalid):
+            raise_invalid_score(scores, beam, length)
 
-        if reading.ended.any():
-            ended, index = _selection(verdict, reading, reading.ended, utts)
-            score = verdict.score.flatten()[index]
-            self.ended.add(_extend(beam, ended, q, step), score, self.closing)
+        if fetched.ended.any():
+            selection, index = select(decision, fetched, fetched.ended, utts)
+            ranking_score = decision.ranking_score.flatten()[index]
+            ended = beam.extend(selection, q, *scores.of_extensions)
+            self.ended.add(ended, ranking_score, self.forced)
 
         reasons = [
-            self._why_stop(utt, slot, reading, length) for slot, utt in enumerate(utts)
+            self._why_stop(utt, slot, fetched, length) for slot, utt in enumerate(utts)
         ]
-        self._let_go(reasons, reading, step, utts)
-        self._go_on([not r for r in reasons], verdict, reading, q, step, utts)
+        self._put_away_dead_ends(reasons, fetched, scores)
+        self._note_stops(utts, reasons)
+        self._go_on([not reason for reason in reasons], decision, fetched, q, scores)
 
-    def _score(self, short: torch.Tensor | None) -> Step:
-        """Ask all scorers, the partial ones for what the pre-beam of the others leaves.
-
-        Args:
-            short: (n,) bool, where the end label is masked; None: nowhere.
-        """
-        search, beam = self.search, self.beam
-        prefixes = Prefixes(beam.yseq, beam.spans, self.primer_length)
-        by_scorer, states, hs, attention = {}, {}, None, None
-        weighted = None
-        wanted = None
-        for name in [*search.full_scorers, *search.part_scorers]:
-            if name in search.part_scorers and search.do_pre_beam and wanted is None:
-                key = search.pre_beam_score_key
-                by = weighted if key == "full" else by_scorer[key]
-                wanted = self._pre_beam(by, short)
-            adapter = self.adapters[name]
-            result = adapter.step(self.states[name], prefixes, wanted)
-            scores = result.scores.to(beam.q.dtype)
-            final = adapter.final(result.state)
-            if final is not None:
-                scores = scores.clone()
-                scores[:, search.eos] += final
-            by_scorer[name], states[name] = scores, result.state
-            hs = result.hs if result.hs is not None else hs
-            attention = result.attention if attention is None else attention
-            weighted = _add(weighted, scores, search.weights[name])
-        if attention is not None and beam.attended is not None:
-            attention = beam.attended + attention
-        return Step(by_scorer, weighted, states, hs, attention)
-
-    def _coverage(self, step: Step, grid: Grid) -> torch.Tensor | None:
-        """Return the coverage term of the hypotheses, (n,), if the rule wants one."""
-        if self.rule.coverage is None:
-            return None
-        if step.attended is None:
-            kinds = {name: type(s).__name__ for name, s in self.search.scorers.items()}
-            raise ValueError(
-                "search_conf: coverage needs the attention of a decoder to the frames, "
-                f"and none of the scorers {kinds} tells it: leave coverage out"
-            )
-        lengths = grid.repeat([self.frames[span.utt] for span in self.beam.spans])
-        every = torch.arange(step.attended.size(1), device=lengths.device)
-        frames = every < lengths.unsqueeze(1)
-        return heuristics.coverage(step.attended, frames, self.rule.coverage)
-
-    def _pre_beam(
-        self, scores: torch.Tensor, short: torch.Tensor | None
-    ) -> torch.Tensor:
-        """Return the labels that partial scorers are asked for: ESPnet's pre-beam.
-
-        Args:
-            scores: (n, V) what it chooses by.
-            short: (n,) bool, where the end label is masked and so takes no place; None:
-                nowhere.
-
-        Returns:
-            (n, S) labels.
-        """
-        if short is not None:
-            scores = scores.clone()
-            scores[:, self.search.eos].masked_fill_(short, -math.inf)
-        return scores.topk(self.search.pre_beam_size, dim=1).indices
-
-    def _extensions(
-        self, step: Step, grid: Grid, short: torch.Tensor | None
-    ) -> torch.Tensor:
-        """Return q of all extensions, -inf for what may not be at this position.
-
-        Args:
-            step: What the scorers say.
-            grid: Which rows belong to which slot.
-            short: (n,) bool, where the output would be shorter than the minimum; None:
-                nowhere.
-
-        Returns:
-            (n, V).
-        """
-        q = self.beam.q.unsqueeze(1) + step.weighted
-        closing = grid.spread([s.utt in self.closing for s in self.beam.spans])
-        barred = short
-        may_end = self.rule.may_end(step.weighted)
-        if may_end is not None:
-            barred = ~may_end if barred is None else barred | ~may_end
-        if barred is not None:
-            barred = barred if closing is None else barred & ~closing
-            q[:, self.search.eos].masked_fill_(barred, -math.inf)
-        if closing is not None:
-            others = torch.arange(q.size(1), device=q.device) != self.search.eos
-            q.masked_fill_(closing.unsqueeze(1) & others, -math.inf)
-        return q
-
-    def _complain(self, step: Step, length: int) -> None:
-        """Say which scorer returned what cannot be ranked."""
-        for name, scores in step.by_scorer.items():
-            for utt, start, stop in self.beam.spans:
-                part = scores[start:stop]
-                if part.isnan().any() or (part == math.inf).any():
-                    raise ScorerError(
-                        f"scorer '{name}' returned NaN or +inf at position {length} of "
-                        f"utterance {utt} of the batch: look at its weights and its dtype"
-                    )
-        raise ScorerError(
-            f"the weighted sum of {sorted(step.by_scorer)} is NaN or +inf at position "
-            f"{length}: a score of -inf cannot have a negative weight"
+    def _score(self, grid: Grid, length: int) -> tuple[LabelScores, torch.Tensor]:
+        """Return the scores of position N and (n, V) q of all extensions."""
+        setup, spans = self.setup, self.beam.spans
+        end_masked = grid.spread(
+            [length <= self.limits[s.utt].min_labels for s in spans]
         )
+        scores = score_labels(
+            setup, self.beam, self.states, self.primer_length, end_masked
+        )
+        may_end = setup.rule.may_end(scores.weighted)
+        if may_end is not None:
+            end_masked = ~may_end if end_masked is None else end_masked | ~may_end
+        only_end = grid.spread([span.utt in self.forced for span in spans])
+        q = extension_scores(
+            self.beam, scores.weighted, setup.eos, end_masked, only_end
+        )
+        return scores, q
 
-    def _why_stop(self, utt: int, slot: int, reading: Reading, length: int) -> str:
+    def _coverage(self, scores: LabelScores, grid: Grid) -> torch.Tensor | None:
+        """Return the coverage term of the hypotheses, (n,), if the rule wants one."""
+        options = self.setup.rule.coverage
+        if options is None or scores.attended is None:
+            return None
+        n_frames = grid.repeat([self.n_frames[span.utt] for span in self.beam.spans])
+        every = torch.arange(scores.attended.size(1), device=n_frames.device)
+        frames = every < n_frames.unsqueeze(1)
+        return heuristics.coverage(scores.attended, frames, options)
+
+    def _why_stop(self, utt: int, slot: int, fetched: Fetched, length: int) -> str:
         """Return why an utterance needs no further position, "" if it does."""
-        if utt in self.closing:
+        if utt in self.forced:
             return "forced"
-        if reading.bound[slot]:
+        if fetched.cannot_improve[slot]:
             return "bound"
-        if not reading.running[slot].any():
-            return "ended" if reading.holds[slot] else "forced"
-        if length < self.bounds[utt].longest:
+        if not fetched.running[slot].any():
+            return "ended" if fetched.has_result[slot] else "forced"
+        if length < self.limits[utt].max_position:
             return ""
-        if reading.holds[slot]:
+        if fetched.has_result[slot]:
             return "limit"
-        self.closing.add(utt)
+        self.forced.add(utt)
         return ""
 
-    def _let_go(
-        self, reasons: list[str], reading: Reading, step: Step, utts: list[int]
+    def _put_away_dead_ends(
+        self, reasons: Sequence[str], fetched: Fetched, scores: LabelScores
     ) -> None:
-        """Note why utterances stop, and end by force what else would return nothing."""
-        stuck, spans = [], []
-        for reason, utt, span, holds in zip(
-            reasons, utts, self.beam.spans, reading.holds
-        ):
-            if not reason:
-                continue
-            self.recorder.stop(utt, reason)
-            if not holds:
-                stuck += range(span.start, span.stop)
-                spans.append(span)
-        if not stuck:
+        """End by force what stops with nothing ended: no label was possible."""
+        spans = [
+            span
+            for span, reason, has_result in zip(
+                self.beam.spans, reasons, fetched.has_result
+            )
+            if reason and not has_result
+        ]
+        if not spans:
             return
-        on_cpu = torch.tensor(stuck)
+        on_cpu = torch.tensor([i for s in spans for i in range(s.start, s.stop)])
         parents = on_cpu.to(self.beam.q.device)
-        spans = make_spans([s.utt for s in spans], [s.stop - s.start for s in spans])
-        labels = torch.full_like(parents, self.search.eos)
-        selection = Selection(parents, on_cpu, labels, spans)
-        impossible = torch.full_like(step.weighted, -math.inf)
-        beam = _extend(self.beam, selection, impossible, step)
-        self.stuck.add(beam, beam.q, {s.utt for s in spans})
+        ends = torch.full_like(parents, self.setup.eos)
+        utts = [span.utt for span in spans]
+        spans = make_spans(utts, [span.stop - span.start for span in spans])
+        impossible = torch.full_like(scores.weighted, -math.inf)
+        selection = Selection(parents, on_cpu, ends, spans)
+        ended = self.beam.extend(selection, impossible, *scores.of_extensions)
+        self.dead_ends.add(ended, ended.q, set(utts))
+
+    def _note_stops(self, utts: Sequence[int], reasons: Sequence[str]) -> None:
+        for utt, reason in zip(utts, reasons):
+            if reason:
+                self.recorder.stop(utt, reason)
 
     def _go_on(
         self,
-        going: list[bool],
-        verdict: Verdict,
-        reading: Reading,
+        unfinished: list[bool],
+        decision: Decision,
+        fetched: Fetched,
         q: torch.Tensor,
-        step: Step,
-        utts: list[int],
+        scores: LabelScores,
     ) -> None:
-        """Keep the running hypotheses of the utterances that go on."""
-        running = reading.running & torch.tensor(going).unsqueeze(1)
-        chosen, _ = _selection(verdict, reading, running, utts)
-        if not all(going):
-            slots = torch.tensor(
-                [i for i, g in enumerate(going) if g], dtype=torch.long
-            )
-            self.rule.leave(slots.to(q.device))
-        self.beam = _extend(self.beam, chosen, q, step)
-        if chosen.spans:
+        """Keep the running hypotheses of the utterances that have not finished."""
+        running = fetched.running & torch.tensor(unfinished).unsqueeze(1)
+        utts = [span.utt for span in self.beam.spans]
+        selection, _ = select(decision, fetched, running, utts)
+        if not all(unfinished):
+            slots = [i for i, goes_on in enumerate(unfinished) if goes_on]
+            slots_on_device = torch.tensor(slots, dtype=torch.long).to(q.device)
+            self.rule_state = self.setup.rule.select(self.rule_state, slots_on_device)
+        self.beam = self.beam.extend(selection, q, *scores.of_extensions)
+        if selection.spans:
             self.states = {
-                name: a.select(step.states[name], chosen)
-                for name, a in self.adapters.items()
+                name: adapter.select(scores.states[name], selection)
+                for name, adapter in self.setup.adapters.items()
             }
-
-
-def _add(total: torch.Tensor | None, scores: torch.Tensor, weight: float):
-    """Add weighted (n, V) scores to a total, None standing for zeros."""
-    if total is None:
-        return scores if weight == 1.0 else weight * scores
-    return total.add(scores, alpha=weight)
-
-
-def read(verdict: Verdict) -> Reading:
-    """Fetch a verdict from the device: the one point where a position waits for it."""
-    values = verdict.candidates.values
-    broken = ~(values.amax(dim=1) < math.inf)  # NaN passes through amax
-    flags = torch.stack([verdict.bound, verdict.holds, broken], dim=1)
-    running = verdict.kept & ~verdict.ended
-    every = [verdict.candidates.parents, verdict.ended, running, flags]
-    fetched = torch.cat(every, dim=1).cpu()
-    n = values.size(1)
-    parents, ended, running = fetched[:, : 3 * n].split(n, dim=1)
-    bound, holds, broken = fetched[:, 3 * n :].bool().T.tolist()
-    return Reading(parents, ended.bool(), running.bool(), bound, holds, broken)
-
-
-def _selection(
-    verdict: Verdict, reading: Reading, mask: torch.Tensor, utts: list[int]
-) -> tuple[Selection, torch.Tensor]:
-    """Return the candidates under a mask, and where they are.
-
-    Args:
-        verdict: On the device.
-        reading: What the CPU knows of it.
-        mask: (A, C) bool, on the CPU.
-        utts: The utterance of each of the A slots.
-
-    Returns:
-        The m selected ones, and their (m,) indices into the flattened candidates.
-    """
-    counts = mask.sum(dim=1).tolist()
-    held = [(utt, count) for utt, count in zip(utts, counts) if count]
-    spans = make_spans([utt for utt, _ in held], [count for _, count in held])
-    index = mask.flatten().nonzero().squeeze(1)
-    parents_on_cpu = reading.parents.flatten()[index]
-    index = index.to(verdict.candidates.labels.device, non_blocking=True)
-    parents = verdict.candidates.parents.flatten()[index]
-    labels = verdict.candidates.labels.flatten()[index]
-    return Selection(parents, parents_on_cpu, labels, spans), index
-
-
-def _extend(beam: Beam, chosen: Selection, q: torch.Tensor, step: Step) -> Beam:
-    return beam.extend(
-        chosen.parents,
-        chosen.labels,
-        chosen.spans,
-        q,
-        step.by_scorer,
-        step.hs,
-        step.attended,
-    )

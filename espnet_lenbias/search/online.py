@@ -20,11 +20,12 @@ import torch
 from espnet_lenbias.espnet_compat import BatchBeamSearchOnline
 from espnet_lenbias.options.online import check_online
 from espnet_lenbias.options.registry import ESPNET, settings_of
-from espnet_lenbias.scorers import Memory
-from espnet_lenbias.search.beam_search import ExplicitLengthBeamSearch, length_bounds
+from espnet_lenbias.scorers import EncoderOutput
+from espnet_lenbias.search.beam_search import ExplicitLengthBeamSearch
 from espnet_lenbias.search.blocks import BlockDecoding
 from espnet_lenbias.search.hypotheses import Hypothesis
-from espnet_lenbias.search.loop import Bounds
+from espnet_lenbias.search.length_limits import length_limits
+from espnet_lenbias.search.primers import primers_of
 
 
 class OnlineExplicitLengthBeamSearch(ExplicitLengthBeamSearch):
@@ -84,17 +85,21 @@ class OnlineExplicitLengthBeamSearch(ExplicitLengthBeamSearch):
         if is_final:
             return super().forward(self._frames, maxlenratio, minlenratio)
         if len(x):
-            memory = Memory(self._frames.unsqueeze(0), [len(self._frames)])
-            bounds = length_bounds(len(self._frames), maxlenratio, minlenratio)
-            self._search_block(memory, bounds)
+            self._search_block(maxlenratio, minlenratio)
         return self._partial
 
-    def _search_block(self, memory: Memory, bounds: Bounds) -> None:
+    def _search_block(self, maxlenratio: float, minlenratio: float) -> None:
         """Go on with the search of the blocks."""
+        frames = self._frames
+        encoder_output = EncoderOutput(frames.unsqueeze(0), [len(frames)])
         if self._decoding is None:
-            primers = torch.tensor(self._primers_of(1), device=memory.x.device)
-            self._decoding = BlockDecoding(self, memory, [bounds], primers)
-        self._decoding.hear(memory, bounds)
+            [primer] = primers_of(self.hyp_primer, self.sos, 1)
+            allow_repetition = self.disable_repetition_detection
+            self._decoding = BlockDecoding(
+                self.setup(), encoder_output, primer, allow_repetition
+            )
+        limits = length_limits(len(frames), maxlenratio, minlenratio)
+        self._decoding.search_block(encoder_output, limits)
         self._partial = self._decoding.partial_results()
         self.trace = [self._decoding.trace_so_far()]
 

@@ -4,7 +4,8 @@
 A         utterances still being decoded, each with a slot 0 .. A-1
 n         running hypotheses of all slots, flat and slot after slot (ragged)
 V         vocabulary size, the end label included
-C         candidates kept for each slot
+K         beam size
+C         candidates of each slot
 ========  =====================================================================
 """
 
@@ -99,6 +100,32 @@ class Grid:
         parents = first + torch.div(index, width, rounding_mode="floor")
         parents = parents.clamp(max=n - 1)
         return Candidates(values, parents, labels[parents, index % width])
+
+
+def prune(
+    q: torch.Tensor, grid: Grid, beam_size: int, score_threshold: float | None = None
+) -> tuple[Candidates, torch.Tensor]:
+    """Prune the extensions of a position: by the score threshold, then by the beam size.
+
+    Hypotheses of one length are comparable by q (eq. 1), so nothing else is looked at, and
+    ended ones play no part. The best of a slot are taken first and the threshold is
+    applied to these: the outcome is the same, and only K of the n V are compared.
+
+    Args:
+        q: (n, V) scores of all extensions, -inf for what must not be chosen.
+        grid: Which rows belong to which slot.
+        beam_size: K, how many of a slot are kept at most.
+        score_threshold: How far below the best of its slot an extension may be; None: as
+            far as it likes.
+
+    Returns:
+        The K best of each slot, and (A, C) bool: which of them are kept.
+    """
+    candidates = grid.top(q, beam_size)
+    kept = candidates.values > -math.inf
+    if score_threshold is not None:
+        kept &= candidates.values >= candidates.values[:, :1] - score_threshold
+    return candidates, kept
 
 
 def _top(values: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -97,7 +97,7 @@ class Searcher:
         # beam as large as the vocabulary has a place for the end label.
         ours = hasattr(search, "trace")
         self._longest, self._shortest = (
-            (steps - 1, steps) if ours else (steps, steps - 1)
+            (steps - 1, steps - 1) if ours else (steps, steps - 1)
         )
         self._counter = None if ours else PositionCounter(search)
 

@@ -345,9 +345,7 @@ def test_another_tool_runs_unchanged(choice, maskctc, data, monkeypatch):
     monkeypatch.setattr(espnets, "inference", lambda **options: called.append(options))
     espnets.main([*maskctc[1:], *config(data, maskctc_n_iterations=3)])
     assert (
-        unchanged_tool.main(
-            [*maskctc, *config(data, maskctc_n_iterations=3, **choice)]
-        )
+        unchanged_tool.main([*maskctc, *config(data, maskctc_n_iterations=3, **choice)])
         == 0
     )
     assert called[0] == called[1]

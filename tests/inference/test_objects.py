@@ -191,8 +191,8 @@ def test_mask_ctc_and_the_tool_for_transducers_say_so():
 
 
 def test_a_packed_model_of_another_tool():
-    from espnet_lenbias.inference import st
     from espnet_lenbias.errors import OptionError
+    from espnet_lenbias.inference import st
     from tests.bundled import bundled
 
     with pytest.raises(OptionError, match="is a model of another tool: it holds asr_"):

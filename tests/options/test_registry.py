@@ -37,6 +37,11 @@ def test_public_names():
         "Speech2Text",
         "use_search",
         "available_searches",
+        "AudioError",
+        "OptionError",
+        "ScorerError",
+        "Hypothesis",
+        "Trace",
         "__version__",
     }
     for name in espnet_lenbias.__all__:

@@ -19,7 +19,7 @@ from espnet_lenbias.report.course import (
     step_lines,
     why_stopped,
 )
-from espnet_lenbias.search.hypotheses import Trace
+from espnet_lenbias.search.trace import Trace
 from tests.toys import TableScorer, build, encoder_output, logs
 
 A, B = 1, 2

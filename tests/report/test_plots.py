@@ -4,7 +4,7 @@ import pytest
 
 from espnet_lenbias.compare.summary import ErrorLine
 from espnet_lenbias.report.plots import beam_figure, ending_figure
-from espnet_lenbias.search.hypotheses import Trace
+from espnet_lenbias.search.trace import Trace
 
 
 def line(search, beam, wer, ratio):

@@ -16,7 +16,7 @@ from espnet_lenbias.espnet_compat import (
     LengthBonus,
     ScaledPositionalEncoding,
 )
-from espnet_lenbias.scorers import Memory, Prefixes, Selection, adapter_for
+from espnet_lenbias.scorers import EncoderOutput, Prefixes, Selection, adapter_for
 from espnet_lenbias.scorers.base import make_spans
 from espnet_lenbias.scorers.bonus import Bonus
 from espnet_lenbias.scorers.ctc import CTCPrefix
@@ -32,7 +32,7 @@ def make_memory(seed=0):
     x = torch.randn(len(LENGTHS), max(LENGTHS), D)
     for b, n in enumerate(LENGTHS):
         x[b, n:] = 1e3  # what is behind an utterance must play no part
-    return Memory(x, LENGTHS)
+    return EncoderOutput(x, LENGTHS)
 
 
 def sharpened(module):
@@ -208,7 +208,7 @@ def test_ctc_does_not_overflow_in_half_precision():
     torch.manual_seed(3)
     ctc = sharpened(CTC(V, D)).to(torch.bfloat16)
     memory = make_memory()
-    memory = Memory(memory.x.to(torch.bfloat16), memory.lengths)
+    memory = EncoderOutput(memory.x.to(torch.bfloat16), memory.lengths)
     adapter, sayable = adapter_for("ctc", CTCPrefixScorer(ctc, EOS), V, EOS), 0
     for prefixes, result in walk(adapter, memory):
         assert not result.scores.isnan().any()

@@ -4,7 +4,7 @@ import pytest
 import torch
 from espnet2.asr.decoder.rnn_decoder import RNNDecoder
 
-from espnet_lenbias.scorers import Memory, adapter_for, rnn_attention
+from espnet_lenbias.scorers import EncoderOutput, adapter_for, rnn_attention
 from espnet_lenbias.scorers.fallback import SingleFallback
 from espnet_lenbias.scorers.rnn import BatchedRNN
 from tests.scorers.test_adapters import (
@@ -160,7 +160,7 @@ def test_a_state_can_be_continued_twice(atype):
 def test_frames_behind_an_utterance_do_not_count():
     adapter, memory = make_adapter(make_decoder()), make_memory()
     padding = torch.full((len(memory), 3, D), -7.0)
-    longer = Memory(torch.cat([memory.x, padding], dim=1), memory.lengths)
+    longer = EncoderOutput(torch.cat([memory.x, padding], dim=1), memory.lengths)
     for (_, ours), (_, theirs) in zip(walk(adapter, memory), walk(adapter, longer)):
         assert torch.equal(ours.scores, theirs.scores)
 

@@ -9,7 +9,7 @@ from espnet2.asr.decoder.transformer_decoder import TransformerDecoder
 from espnet2.asr.decoder.whisper_decoder import OpenAIWhisperDecoder
 
 from espnet_lenbias import ExplicitLengthBeamSearch
-from espnet_lenbias.scorers import Memory, adapter_for
+from espnet_lenbias.scorers import EncoderOutput, adapter_for
 from espnet_lenbias.scorers import whisper as cached_whisper
 from espnet_lenbias.scorers.fallback import BatchFallback, SingleFallback
 from espnet_lenbias.scorers.transformer import CachedTransformer
@@ -90,11 +90,11 @@ def test_whisper_gives_the_scores_of_the_fallback(make_decoder, conf, primer, fa
 @torch.no_grad()
 def test_whisper_computes_in_the_dtype_of_the_encoder_output(make_decoder):
     decoder, memory = make_decoder(), make_memory()
-    memory = Memory(memory.x.bfloat16(), memory.lengths)
+    memory = EncoderOutput(memory.x.bfloat16(), memory.lengths)
     reference = BatchFallback(decoder, is_decoder=True, return_hs=False)
     assert_same_scores(CachedWhisper(decoder), reference, memory, tolerance=0.5)
     state = CachedWhisper(decoder).start(memory)
-    caches = [state.memory[0][0].keys, state.labels.layers[0].keys]
+    caches = [state.frames_kv[0][0].keys, state.labels.layers[0].keys]
     assert {cache.dtype for cache in caches} == {torch.bfloat16}
 
 
@@ -195,13 +195,13 @@ def test_output_as_long_as_the_positions_works_and_longer_says_what_to_lower(
     )
     frames, room = make_memory().frames(0), N_POSITIONS - len(PRIMER)
     # one label more than the limit: the end label of an output that was cut
-    found = search(frames, maxlenratio=-room, minlenratio=-room - 1)
+    found = search(frames, maxlenratio=-room, minlenratio=-room)
     assert len(labels(found[0], len(PRIMER))) == room + 1
     message = (
         f"the {N_POSITIONS} positions of the Whisper decoder.* maxlenratio to -{room}"
     )
     with pytest.raises(ValueError, match=message):
-        search(frames, maxlenratio=-room - 1, minlenratio=-room - 2)
+        search(frames, maxlenratio=-room - 1, minlenratio=-room - 1)
 
 
 def test_everything_else_works_without_the_package_whisper(monkeypatch):

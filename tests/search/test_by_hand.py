@@ -188,15 +188,15 @@ def test_final_score_of_a_scorer_counts_in_the_masses():
 
 
 def test_minimum_length_masks_the_end_label():
-    # N=1: $ is masked, p_end = 0.
+    # One label. N=1: $ is masked, p_end = 0.
     # N=2: kept a$ .42, ab .12, aa .06: final(a$) = .7; not ended .3, stop.
-    hyps, trace = explicit(SHORT, 3, minlenratio=-2)
+    hyps, trace = explicit(SHORT, 3, minlenratio=-1)
     assert outputs(hyps) == [(A, END)]
     assert scores(hyps) == near(logs(0.7))
     assert list(trace.p_end) == near([0.0, 0.7])
-    # Minimum 3. N=1: a, b. N=2: ab .12, aa .06, ba .05.
+    # Two labels. N=1: a, b. N=2: ab .12, aa .06, ba .05.
     # N=3: ab$ .096, aa$ .048, ba$ .04, mass .184; all have ended.
-    hyps, trace = explicit(SHORT, 3, minlenratio=-3)
+    hyps, trace = explicit(SHORT, 3, minlenratio=-2)
     assert outputs(hyps) == [(A, B, END), (A, A, END), (B, A, END)]
     assert scores(hyps) == near(logs(0.096 / 0.184, 0.048 / 0.184, 0.04 / 0.184))
     assert list(trace.kept) == [2, 3, 3]
@@ -205,8 +205,10 @@ def test_minimum_length_masks_the_end_label():
 
 
 def test_minimum_length_as_a_ratio_of_the_input():
-    # 8 frames * .3 = 2.4: a minimum of 2.
-    assert outputs(explicit(SHORT, 3, minlenratio=0.3)[0]) == [(A, END)]
+    # 8 frames * .2 = 1.6: one label. 8 * .3 = 2.4: two.
+    assert outputs(explicit(SHORT, 3, minlenratio=0.2)[0]) == [(A, END)]
+    hyps, _ = explicit(SHORT, 3, minlenratio=0.3)
+    assert outputs(hyps) == [(A, B, END), (A, A, END), (B, A, END)]
 
 
 def test_limit_stops_the_search():
@@ -312,7 +314,7 @@ def test_simple_is_cut_at_the_limit_with_what_has_ended():
 
 def test_simple_minimum_length():
     # N=1: a .6, b .1. N=2: a$ .42, ab .12, aa .06. N=3: a$ .42, ab$ .096, aa$ .048.
-    hyps, _ = simple(SHORT, 3, minlenratio=-2)
+    hyps, _ = simple(SHORT, 3, minlenratio=-1)
     assert outputs(hyps) == [(A, END), (A, B, END), (A, A, END)]
 
 

@@ -14,7 +14,8 @@ import torch
 
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
 from espnet_lenbias.errors import ScorerError
-from espnet_lenbias.search.loop import Decoding
+from espnet_lenbias.espnet_compat import BeamSearch
+from espnet_lenbias.search.loop import BatchDecoding
 from tests import reference
 from tests.toys import (
     AllFramesScorer,
@@ -91,7 +92,7 @@ def test_an_end_label_in_the_first_beam_does_not_win(beam):
 
 
 @every
-@pytest.mark.parametrize("minimum", [2, 3])
+@pytest.mark.parametrize("minimum", [1, 2])
 def test_a_minimum_length_keeps_the_empty_output_away(kind, options, minimum):
     # $ would have .9 of everything.
     scorer = TableScorer({(): logs(0.07, 0.03, 0.9)}, MOSTLY_END)
@@ -99,7 +100,7 @@ def test_a_minimum_length_keeps_the_empty_output_away(kind, options, minimum):
         encoder_output(0, 9), minlenratio=-minimum
     )
     assert hyps
-    assert min(len(labels(h)) for h in hyps) >= minimum
+    assert min(len(labels(h)[:-1]) for h in hyps) >= minimum
 
 
 @every
@@ -109,7 +110,7 @@ def test_a_masked_end_label_takes_no_place_in_the_pre_beam(kind, options, partia
     scorers = {"decoder": TableScorer([logs(0.07, 0.03, 0.9)]), "ctc": partial(0, 3)}
     weights = {"decoder": 1.0, "ctc": 0.1}
     search = build(kind, scorers, weights, 1, 3, pre_beam_score_key="full", **options)
-    hyps = search(encoder_output(0, 9), minlenratio=-2)
+    hyps = search(encoder_output(0, 9), minlenratio=-1)
     assert min(len(labels(h)) for h in hyps) >= 2
     assert math.isfinite(hyps[0].score)
 
@@ -321,14 +322,20 @@ def test_an_almost_certain_end_keeps_the_scores_of_what_comes_later():
 
 
 # Some decoders count the end label, some do not. The position N counts it, as in the
-# paper.
+# paper; the minimum length counts the labels of the text alone, as in ESPnet.
 
 
 @every
-def test_the_minimum_counts_the_end_label(kind, options):
+def test_the_minimum_counts_the_labels_of_the_text_as_in_espnet(kind, options):
     scorer = TableScorer([logs(0.06, 0.04, 0.9)])
-    hyps = searching(kind, scorer, 2, **options)(encoder_output(0, 9), minlenratio=-3)
-    assert min(len(labels(h)) for h in hyps) == 3
+    shortest = []
+    for search in (
+        searching(kind, scorer, 2, **options),
+        searching(BeamSearch, scorer, 2),
+    ):
+        hyps = search(encoder_output(0, 9), minlenratio=-3)
+        shortest.append(min(len(labels(h)[:-1]) for h in hyps))
+    assert shortest == [3, 3]
 
 
 @every
@@ -356,7 +363,7 @@ def test_the_primer_is_not_counted():
     scorer = TableScorer([logs(0.9, 0.1, 0.0), logs(0.04, 0.01, 0.95)], start=4)
     primer = [END, B, B, B]
     search = searching(SimpleBeamSearch, scorer, 1, primer=primer, length_norm=True)
-    (best,) = search(encoder_output(0, 9), maxlenratio=-2, minlenratio=-2)
+    (best,) = search(encoder_output(0, 9), maxlenratio=-2, minlenratio=-1)
     assert labels(best, start=4) == (A, END)
     assert best.score == near(math.log(0.9 * 0.95) / 2)
     assert not best.forced
@@ -636,12 +643,12 @@ def room_for(monkeypatch):
 
     def limit(most):
         def run(decoding):
-            if len(decoding.bounds) > most:
+            if len(decoding.limits) > most:
                 raise torch.OutOfMemoryError("no room")
             return whole_run(decoding)
 
-        whole_run = Decoding.run
-        monkeypatch.setattr(Decoding, "run", run)
+        whole_run = BatchDecoding.run
+        monkeypatch.setattr(BatchDecoding, "run", run)
 
     return limit
 

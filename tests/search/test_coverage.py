@@ -87,7 +87,7 @@ def espnets_attention(decoder, yseq, frames):
 )
 def test_adapters_tell_espnets_attention(kind):
     decoder, memory = make_decoder(kind), make_memory()
-    adapter = adapter_for("decoder", decoder, V, EOS, tell_attention=True)
+    adapter = adapter_for("decoder", decoder, V, EOS, return_attention=True)
     compared = 0
     with torch.no_grad():
         for prefixes, result in walk(adapter, memory):

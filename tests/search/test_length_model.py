@@ -119,7 +119,7 @@ def test_final_score_where_no_mass_is_left_is_not_nan():
 
 
 def test_posterior_is_shared_out_over_positions():
-    """With nothing pruned, eq. 5 gives back the probability that the model gave."""
+    """With nothing pruned, eq. 4 gives back the probability that the model gave."""
     first = row(0.6, 0.1, 0.3)  # the third ends
     kept = mask(True, True, True)
     log_p = log_p_end(first, kept, mask(False, False, True))

@@ -96,7 +96,7 @@ def blockwise(model, ends, beam_size, may_repeat, maxlenratio=0.0, minlenratio=0
             every = [
                 new
                 for hyp in hyps
-                for new in reference.extend(model, hyp, result, n + 1 >= shortest)
+                for new in reference.extend(model, hyp, result, n + 1 > shortest)
             ]
             kept = result.best(every, beam_size, lambda h: h.q)
             old = len(model.start().prefix)

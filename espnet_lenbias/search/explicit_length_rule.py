@@ -1,0 +1,101 @@
+"""The proposed rule of ending: Algorithm 1 of the paper."""
+
+import math
+from typing import NamedTuple
+
+import torch
+
+from espnet_lenbias.options.search_conf import ExplicitLengthOptions
+from espnet_lenbias.search import length_model
+from espnet_lenbias.search.pruning import Grid, prune
+from espnet_lenbias.search.rules import Decision
+
+
+class ExplicitLengthState(NamedTuple):
+    """What has ended so far, as far as Algorithm 1 needs it."""
+
+    log_not_ended: torch.Tensor  # (A,) sum of log(1 - p_end(n)) over n < N
+    best: torch.Tensor  # (A, k) the best final scores, best first
+
+
+class ExplicitLengthRule:
+    """Final scores by eq. 4, and a stop as soon as no later hypothesis can win.
+
+    Ended and running hypotheses are pruned together at the position where they end; after
+    it the ended ones neither take places nor prune. An :class:`EndingRule`.
+    """
+
+    trace_columns = ("p_end", "log_not_ended", "kept", "running", "best_final")
+    coverage = None
+
+    def __init__(self, options: ExplicitLengthOptions, beam_size: int, eos: int):
+        """Make a rule.
+
+        Args:
+            options: The search's.
+            beam_size: K.
+            eos: The end label.
+        """
+        self._options = options
+        self._beam_size = beam_size
+        self._eos = eos
+
+    def start(self, n_utts: int, device: torch.device) -> ExplicitLengthState:
+        """Start with nothing ended."""
+        exact = self._options.exact_nbest
+        k = self._options.nbest if exact and self._options.nbest else 1
+        best = torch.full((n_utts, k), -math.inf, dtype=torch.float64, device=device)
+        return ExplicitLengthState(torch.zeros_like(best[:, 0]), best)
+
+    def may_end(self, label_scores: torch.Tensor) -> None:
+        """Any hypothesis may end anywhere: there is nothing to tune."""
+        return None
+
+    def step(
+        self,
+        state: ExplicitLengthState,
+        q: torch.Tensor,
+        grid: Grid,
+        length: int,
+        coverage: torch.Tensor | None,
+    ) -> tuple[ExplicitLengthState, Decision]:
+        """See :meth:`EndingRule.step`."""
+        candidates, kept = prune(
+            q, grid, self._beam_size, self._options.score_threshold
+        )
+        ended = kept & (candidates.labels == self._eos)
+
+        q = candidates.values.double()
+        mass = length_model.log_mass(q, kept)
+        log_p_end = length_model.log_p_end(q, ended, mass)
+        score = length_model.final_score(q, mass, state.log_not_ended)
+        score = score.masked_fill(~ended, -math.inf)
+        best = torch.cat([state.best, score], dim=1).topk(state.best.size(1), dim=1)
+        after = ExplicitLengthState(
+            state.log_not_ended + length_model.log1mexp(log_p_end), best.values
+        )
+
+        n_kept, n_running = (
+            mask.sum(dim=1, dtype=torch.float64) for mask in (kept, kept & ~ended)
+        )
+        best_final = after.best[:, 0]
+        row = [log_p_end.exp(), state.log_not_ended, n_kept, n_running, best_final]
+        return after, Decision(
+            candidates,
+            kept,
+            ended,
+            score,
+            length_model.cannot_improve(after.log_not_ended, after.best[:, -1]),
+            best_final > -math.inf,
+            torch.stack(row, dim=1),
+        )
+
+    def select(
+        self, state: ExplicitLengthState, slots: torch.Tensor
+    ) -> ExplicitLengthState:
+        """See :meth:`EndingRule.select`."""
+        return ExplicitLengthState(*(values[slots] for values in state))
+
+    def in_contest(self, state: ExplicitLengthState, n_ended: int) -> torch.Tensor:
+        """Every hypothesis that has ended can be returned."""
+        return torch.ones(n_ended, dtype=torch.bool)

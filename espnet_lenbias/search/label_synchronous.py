@@ -1,0 +1,326 @@
+"""The base of the searches here: ESPnet's beam search class with another loop in it.
+
+A search adds its rule of ending to it; see :mod:`espnet_lenbias.search.beam_search`.
+"""
+
+import inspect
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import torch
+
+from espnet_lenbias.errors import ScorerError
+from espnet_lenbias.espnet_compat import BeamSearch, ScorerInterface
+from espnet_lenbias.scorers import Adapter, EncoderOutput, adapter_for
+from espnet_lenbias.search.hypotheses import Hypothesis
+from espnet_lenbias.search.length_limits import LengthLimits, length_limits
+from espnet_lenbias.search.log_best import log_best
+from espnet_lenbias.search.loop import BatchDecoding
+from espnet_lenbias.search.primers import primers_of
+from espnet_lenbias.search.rules import EndingRule
+from espnet_lenbias.search.setup import PreBeam, SearchSetup
+from espnet_lenbias.search.trace import Trace
+
+logger = logging.getLogger(__name__)
+
+
+class SearchOptions(Protocol):
+    """What all searches' options have."""
+
+    @property
+    def nbest(self) -> int | None:
+        """How many hypotheses are returned; None: all that can be."""
+
+
+class LabelSynchronousSearch(BeamSearch):
+    """What the searches share: batches, limits of the length, primers, the log.
+
+    Attributes:
+        options: What `search_conf` holds.
+        rule: What becomes of hypotheses that end; a subclass sets it.
+        trace: How the last call went, one :class:`Trace` for each utterance.
+    """
+
+    rule: EndingRule
+
+    def __init_subclass__(cls, **kwargs: Any):
+        """Have `help` and others see the arguments here before a search's own options."""
+        super().__init_subclass__(**kwargs)
+        shared = inspect.signature(LabelSynchronousSearch.__init__).parameters.values()
+        _, *parameters = [p for p in shared if p.kind is p.POSITIONAL_OR_KEYWORD]
+        for base in reversed(cls.__mro__[: cls.__mro__.index(LabelSynchronousSearch)]):
+            own = inspect.signature(base.__init__).parameters.values()
+            parameters += [p for p in own if p.kind is p.KEYWORD_ONLY]
+        cls.__signature__ = inspect.Signature(parameters)
+
+    def __init__(
+        self,
+        scorers: dict[str, ScorerInterface],
+        weights: dict[str, float],
+        beam_size: int,
+        vocab_size: int,
+        sos: int,
+        eos: int,
+        token_list: list[str] | None = None,
+        pre_beam_ratio: float = 1.5,
+        pre_beam_score_key: str | None = None,
+        return_hs: bool = False,
+        hyp_primer: Sequence[Any] | None = None,
+        normalize_length: bool = False,
+        *,
+        options: SearchOptions,
+    ):
+        """Make a search.
+
+        Args:
+            scorers: As for ESPnet's BeamSearch, like all that follow it up to
+                `normalize_length`, which has to be false.
+            weights: Scorer name -> its weight.
+            beam_size: K.
+            vocab_size: V.
+            sos: The start label.
+            eos: The end label.
+            token_list: The tokens of the labels, for the log.
+            pre_beam_ratio: Labels of the pre-beam over K.
+            pre_beam_score_key: The scorer that chooses the pre-beam, or "full".
+            return_hs: Whether hypotheses carry the decoder's hidden states.
+            hyp_primer: What hypotheses start from; None: the start label.
+            normalize_length: Only false.
+            options: The search's own options.
+
+        Raises:
+            ValueError: A value that no search can be made of.
+        """
+        if normalize_length:
+            raise ValueError(
+                "normalize_length ranks by the score per label, which this search does "
+                "not: set normalize_length to false, or take `search: simple` with "
+                "`search_conf: {length_norm: true}`"
+            )
+        if beam_size < 1:
+            raise ValueError(f"beam_size must be 1 or more, not {beam_size}")
+        super().__init__(
+            scorers=scorers,
+            weights=weights,
+            beam_size=beam_size,
+            vocab_size=vocab_size,
+            sos=sos,
+            eos=eos,
+            token_list=token_list,
+            pre_beam_ratio=pre_beam_ratio,
+            pre_beam_score_key=pre_beam_score_key,
+            return_hs=return_hs,
+            hyp_primer=hyp_primer,
+        )
+        if not self.scorers:
+            raise ValueError(f"no scorer has a weight other than 0: {self.weights}")
+        self.options = options
+        self.trace: list[Trace] = []
+
+    @torch.no_grad()
+    def forward(
+        self,
+        x: torch.Tensor,
+        maxlenratio: float = 0.0,
+        minlenratio: float = 0.0,
+        pre_x: torch.Tensor | None = None,
+        x_lengths: torch.Tensor | None = None,
+        pre_x_lengths: torch.Tensor | None = None,
+    ) -> list[Hypothesis] | list[list[Hypothesis]]:
+        """Search the best label sequences of one utterance or of a batch.
+
+        Args:
+            x: Encoder output, (T, D) of one utterance or (B, T, D) of a batch.
+            maxlenratio: Longest output in positions: T for 0, this share of T if
+                positive, -maxlenratio if negative. See :class:`LengthLimits`.
+            minlenratio: Fewest labels of the text, without the end label: this share of
+                T, or -minlenratio if negative.
+            pre_x: First source of sequential attention, (T', D) or (B, T', D); lengths
+                are then counted in its frames.
+            x_lengths: (B,) frames of each utterance; None: all T.
+            pre_x_lengths: (B,) frames of `pre_x`; None: all T'.
+
+        Returns:
+            Hypotheses, best first and never none: a list, or for a batch a list of
+            lists.
+
+        Raises:
+            MemoryError: The memory does not hold the search of a single utterance.
+            ScorerError: A scorer returned NaN or plus infinity.
+            ValueError: Shapes, lengths or primers that do not fit together.
+        """
+        batched = x.dim() == 3
+        if not batched:
+            x, pre_x = x.unsqueeze(0), None if pre_x is None else pre_x.unsqueeze(0)
+        if x.dim() != 3:
+            raise ValueError(f"x must be (T, D) or (B, T, D), not {tuple(x.shape)}")
+        lengths = _lengths("x_lengths", x, x_lengths)
+        pre_lengths = None
+        if pre_x is not None:
+            pre_lengths = _lengths("pre_x_lengths", pre_x, pre_x_lengths)
+        encoder_output = EncoderOutput(x, lengths, pre_x, pre_lengths)
+        primers = primers_of(self.hyp_primer, self.sos, len(x))
+        results = self._search_groups(encoder_output, primers, maxlenratio, minlenratio)
+        for b, (hyps, trace) in enumerate(zip(results, self.trace)):
+            utt = b if batched else None
+            log_best(
+                hyps[0], self.weights, self.token_list, len(primers[b]), trace, utt
+            )
+        return results if batched else results[0]
+
+    def setup(self) -> SearchSetup:
+        """Return what the loop over positions needs of this search.
+
+        Raises:
+            ValueError: The rule wants attention, and no scorer gives it.
+        """
+        pre_beam = None
+        if self.part_scorers and self.do_pre_beam:
+            pre_beam = PreBeam(
+                frozenset(self.part_scorers),
+                self.pre_beam_size,
+                self.pre_beam_score_key,
+            )
+        wants_attention = self.rule.coverage is not None
+        adapters = {
+            name: adapter_for(
+                name, scorer, self.n_vocab, self.eos, self.return_hs, wants_attention
+            )
+            for name, scorer in {**self.full_scorers, **self.part_scorers}.items()
+        }
+        if wants_attention and not any(map(_gives_attention, adapters.values())):
+            kinds = {name: type(s).__name__ for name, s in self.scorers.items()}
+            raise ValueError(
+                "search_conf: coverage needs the attention of a decoder to the frames, "
+                f"and none of the scorers {kinds} gives it: leave coverage out"
+            )
+        return SearchSetup(
+            adapters=adapters,
+            weights=self.weights,
+            pre_beam=pre_beam,
+            rule=self.rule,
+            eos=self.eos,
+            nbest=self.options.nbest,
+        )
+
+    def _search_groups(
+        self,
+        encoder_output: EncoderOutput,
+        primers: list[list[int]],
+        maxlenratio: float,
+        minlenratio: float,
+    ) -> list[list[Hypothesis]]:
+        """Decode in groups of equal primer length; without frames there is no search.
+
+        The hypotheses of a group advance in lock step, so all must start equally long.
+        """
+        x_lengths, pre_lengths = encoder_output.lengths, encoder_output.pre_lengths
+        n_frames = x_lengths if pre_lengths is None else pre_lengths
+        limits = [length_limits(n, maxlenratio, minlenratio) for n in n_frames]
+        results = [[self._nothing_heard(primer)] for primer in primers]
+        self.trace = [Trace(stopped="empty") for _ in primers]
+        groups: dict[int, list[int]] = {}
+        for b, primer in enumerate(primers):
+            if x_lengths[b] and n_frames[b]:
+                groups.setdefault(len(primer), []).append(b)
+        for utts in groups.values():
+            for b, hyps, trace in self._decode(encoder_output, utts, limits, primers):
+                results[b], self.trace[b] = hyps, trace
+                for hyp in hyps:
+                    hyp.steps = trace.steps
+        return results
+
+    def _decode(
+        self,
+        encoder_output: EncoderOutput,
+        utts: list[int],
+        limits: list[LengthLimits],
+        primers: list[list[int]],
+    ) -> Iterator[tuple[int, list[Hypothesis], Trace]]:
+        """Decode utterances together, in halves of them where the memory is too small.
+
+        Args:
+            encoder_output: Of all utterances.
+            utts: Which of them.
+            limits: Of all utterances.
+            primers: Of all utterances, those of `utts` of one length.
+
+        Yields:
+            Each utterance with its hypotheses and its trace.
+        """
+        try:
+            decoding = BatchDecoding(
+                self.setup(),
+                encoder_output.take(utts),
+                [limits[b] for b in utts],
+                torch.tensor(
+                    [primers[b] for b in utts], device=encoder_output.x.device
+                ),
+            )
+            found = zip(utts, *decoding.run())
+        except RuntimeError as error:
+            if not _is_out_of_memory(error):
+                _check_frames(encoder_output, utts)
+                raise
+        else:
+            yield from found
+            return
+        # out of the handler, the frames that held the memory are gone
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        if len(utts) == 1:
+            raise MemoryError(
+                f"out of memory with beam_size {self.beam_size} and "
+                f"{encoder_output.lengths[utts[0]]} encoder frames in utterance "
+                f"{utts[0]} of the batch: lower beam_size, or cut the audio into shorter "
+                "pieces"
+            )
+        logger.warning(
+            f"out of memory with {len(utts)} utterances at once: going on in halves"
+        )
+        half = len(utts) // 2
+        for part in (utts[:half], utts[half:]):
+            yield from self._decode(encoder_output, part, limits, primers)
+
+    def _nothing_heard(self, primer: list[int]) -> Hypothesis:
+        """Return the only output that an utterance without frames can have."""
+        return Hypothesis(
+            yseq=torch.tensor([*primer, self.eos]),
+            score=0.0,
+            scores={name: 0.0 for name in self.scorers},
+            original_score=0.0,
+            forced=True,
+        )
+
+
+def _gives_attention(adapter: Adapter) -> bool:
+    return getattr(adapter, "return_attention", False)
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    """Tell whether it is an allocation that failed, on a GPU or on the CPU."""
+    return isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
+
+
+def _check_frames(encoder_output: EncoderOutput, utts: list[int]) -> None:
+    """Say so where it is no scorer that NaN comes from."""
+    for b in utts:
+        if not encoder_output.frames(b).isfinite().all():
+            raise ScorerError(
+                f"the encoder output of utterance {b} of the batch holds NaN or "
+                "infinity: look at the audio, and at the model's dtype"
+            )
+
+
+def _lengths(name: str, x: torch.Tensor, lengths: torch.Tensor | None) -> list[int]:
+    """Return the frames of each utterance of (B, T, D), checked."""
+    n_utts, longest = x.shape[:2]
+    if lengths is None:
+        return [longest] * n_utts
+    n_frames = torch.as_tensor(lengths).tolist()
+    if len(n_frames) != n_utts or any(not 0 <= n <= longest for n in n_frames):
+        raise ValueError(
+            f"{name} must be {n_utts} numbers from 0 to {longest}, not {n_frames}"
+        )
+    return n_frames

@@ -1,0 +1,65 @@
+"""What a search logs of each utterance, in the lines that ESPnet's scripts look for."""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from espnet_lenbias.search.hypotheses import Hypothesis
+from espnet_lenbias.search.trace import Trace
+
+logger = logging.getLogger(__name__)
+
+
+def log_best(
+    best: Hypothesis,
+    weights: Mapping[str, float],
+    token_list: Sequence[str] | None,
+    primer_length: int,
+    trace: Trace,
+    utt: int | None,
+) -> None:
+    """Log the best hypothesis of an utterance, and a warning if it was cut.
+
+    Args:
+        best: The hypothesis.
+        weights: Scorer name -> its weight.
+        token_list: The tokens of the labels; None: no text is logged.
+        primer_length: How many labels of `yseq` are the primer.
+        trace: How the search went.
+        utt: Which of the batch it is; None: there is no batch.
+    """
+    tag = "" if utt is None else f"utt {utt}: "
+    for name, score in best.scores.items():
+        weight = weights[name]
+        logger.info(
+            f"{tag}{score:6.2f} * {weight:3} = {score * weight:6.2f} for {name}"
+        )
+    # in brackets the names that result files and Python have for these
+    logger.info(
+        f"{tag}total log probability: {best.original_score:.2f} (original_score)"
+    )
+    logger.info(f"{tag}ranking score: {best.score:.2f} (score)")
+    logger.info(f"{tag}stopped after {trace.steps} positions (steps): {trace.stopped}")
+    if token_list is not None:
+        text = "".join(token_list[i] for i in best.yseq[primer_length:-1].tolist())
+        # asr.sh's real-time factor wants this marker right after the level
+        logger.info(f"best hypo: {text}" + (f" (utt {utt})" if tag else "") + "\n")
+    warning = _warning(trace)
+    if warning:
+        logger.warning(f"{tag}{warning}")
+
+
+def _warning(trace: Trace) -> str:
+    """Return what a person should know of a result; "" if nothing."""
+    if trace.stopped == "forced" and trace.kept[-1]:
+        return (
+            f"no hypothesis had ended within {trace.steps - 1} positions, so the output "
+            "was cut there; a larger maxlenratio leaves it more room"
+        )
+    if trace.stopped == "forced":
+        return (
+            f"at position {trace.steps} no label was possible (every score was -inf), "
+            "so the output was cut there"
+        )
+    if trace.stopped == "empty":
+        return "the encoder makes no frame of the audio, so the text is empty"
+    return ""

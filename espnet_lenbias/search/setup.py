@@ -1,0 +1,38 @@
+"""What a search consists of, as the loop over positions needs it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from espnet_lenbias.scorers import Adapter
+from espnet_lenbias.search.rules import EndingRule
+
+
+class PreBeam(NamedTuple):
+    """ESPnet's pre-beam: partial scorers are asked for the best labels of the others."""
+
+    part_scorers: frozenset[str]  # the scorers that are asked for these alone
+    size: int  # how many labels
+    key: str  # the scorer that chooses them; "full": the weighted sum of all full ones
+
+
+@dataclass(frozen=True)
+class SearchSetup:
+    """The scorers and the rule of a search.
+
+    Attributes:
+        adapters: Scorer name -> its adapter, in the order in which they are asked: the
+            full scorers, then the partial ones.
+        weights: Scorer name -> its weight.
+        pre_beam: None: partial scorers are asked for all labels.
+        rule: What becomes of hypotheses that end.
+        eos: The end label.
+        nbest: How many hypotheses are returned; None: all that can be.
+    """
+
+    adapters: Mapping[str, Adapter]
+    weights: Mapping[str, float]
+    pre_beam: PreBeam | None
+    rule: EndingRule
+    eos: int
+    nbest: int | None

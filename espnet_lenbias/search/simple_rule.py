@@ -1,0 +1,156 @@
+"""The rule of simple beam search, with the heuristics that the paper compares with."""
+
+import math
+from typing import NamedTuple
+
+import torch
+
+from espnet_lenbias.options.search_conf import Coverage, SimpleOptions
+from espnet_lenbias.search import heuristics
+from espnet_lenbias.search.pruning import Candidates, Grid
+from espnet_lenbias.search.rules import Decision
+
+
+class SimpleState(NamedTuple):
+    """The ended hypotheses in the K places of each slot."""
+
+    rank: torch.Tensor  # (A, K) their ranking scores, -inf where a place is free
+    number: torch.Tensor  # (A, K) which of all ended ones each is, -1 where it is free
+    n_ended: torch.Tensor  # () how many have ended in all slots together
+    finished: tuple[torch.Tensor, ...]  # the numbers in slots that have finished
+
+
+class SimpleRule:
+    """Ended hypotheses stay in the beam, their score frozen. An :class:`EndingRule`."""
+
+    trace_columns = ("kept", "running", "best_final")
+
+    def __init__(self, options: SimpleOptions, beam_size: int, eos: int):
+        """Make a rule.
+
+        Args:
+            options: The search's.
+            beam_size: K.
+            eos: The end label.
+        """
+        self._options = options
+        self._beam_size = beam_size
+        self._eos = eos
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """The coverage term of the search's options."""
+        return self._options.coverage
+
+    def start(self, n_utts: int, device: torch.device) -> SimpleState:
+        """Start with no ended hypothesis in any of the K places."""
+        shape = (n_utts, self._beam_size)
+        return SimpleState(
+            torch.full(shape, -math.inf, dtype=torch.float64, device=device),
+            torch.full(shape, -1, device=device),
+            torch.zeros((), dtype=torch.long, device=device),
+            (),
+        )
+
+    def may_end(self, label_scores: torch.Tensor) -> torch.Tensor | None:
+        """Tell which hypotheses `eos_threshold` lets end."""
+        threshold = self._options.eos_threshold
+        if threshold is None:
+            return None
+        return heuristics.may_end(label_scores, self._eos, threshold)
+
+    def step(
+        self,
+        state: SimpleState,
+        q: torch.Tensor,
+        grid: Grid,
+        length: int,
+        coverage: torch.Tensor | None,
+    ) -> tuple[SimpleState, Decision]:
+        """Rank the extensions with the ended ones and share the places out."""
+        o = self._options
+        joint = o.keep_ended == "joint"
+        rank = heuristics.rank(q, length, o.length_norm, o.length_reward)
+        if coverage is not None:
+            rank = rank + coverage.unsqueeze(1)
+        candidates = (
+            grid.top(rank, self._beam_size) if joint else self._apart(rank, grid)
+        )
+        values = candidates.values.double()
+        possible = values > -math.inf
+        ends = possible & (candidates.labels == self._eos)
+
+        # the places that ended hypotheses may take: all K against the running ones too
+        # ("joint"), or K of their own
+        rivals = values if joint else values.masked_fill(~ends, -math.inf)
+        contest = torch.cat([state.rank, rivals], dim=1)
+        winners = contest.topk(self._beam_size, dim=1)
+        won = torch.zeros_like(contest, dtype=torch.bool)
+        won = won.scatter(1, winners.indices, winners.values > -math.inf)
+        won = won[:, state.rank.size(1) :]
+        kept = won if joint else won | (possible & ~ends)
+        ended = kept & ends
+
+        after = _with_winners(state, ended, winners.values, winners.indices)
+        n_running = (kept & ~ended).sum(dim=1)
+        held = after.number >= 0
+        row = [n_running + held.sum(dim=1), n_running, after.rank.amax(dim=1)]
+        return after, Decision(
+            candidates,
+            kept,
+            ended,
+            values,
+            torch.zeros_like(n_running, dtype=torch.bool),
+            held.any(dim=1),
+            torch.stack([values.double() for values in row], dim=1),
+        )
+
+    def _apart(self, rank: torch.Tensor, grid: Grid) -> Candidates:
+        """Return the K best that run on and, behind them, the K best that end."""
+        running = rank.clone()
+        running[:, self._eos] = -math.inf
+        best = grid.top(running, self._beam_size)
+        ending = grid.top(rank[:, self._eos].unsqueeze(1), self._beam_size)
+        ending = ending._replace(labels=torch.full_like(ending.labels, self._eos))
+        return Candidates(*(torch.cat(pair, dim=1) for pair in zip(best, ending)))
+
+    def select(self, state: SimpleState, slots: torch.Tensor) -> SimpleState:
+        """See :meth:`EndingRule.select`."""
+        leaving = torch.ones(len(state.number), dtype=torch.bool, device=slots.device)
+        leaving[slots] = False
+        finished = state.number.masked_fill(~leaving.unsqueeze(1), -1).flatten()
+        return SimpleState(
+            state.rank[slots],
+            state.number[slots],
+            state.n_ended,
+            (*state.finished, finished),
+        )
+
+    def in_contest(self, state: SimpleState, n_ended: int) -> torch.Tensor:
+        """Tell which of all that have ended are still in a beam."""
+        numbers = torch.cat([*state.finished, state.number.flatten()]).cpu()
+        mask = torch.zeros(n_ended, dtype=torch.bool)
+        mask[numbers[numbers >= 0]] = True
+        return mask
+
+
+def _with_winners(
+    state: SimpleState, ended: torch.Tensor, rank: torch.Tensor, place: torch.Tensor
+) -> SimpleState:
+    """Return the state after the places were shared out.
+
+    Args:
+        state: Before.
+        ended: (A, C) bool, the candidates that have ended and won a place.
+        rank: (A, K) what the winners rank by.
+        place: (A, K) where each lies: among the K places, then the C candidates.
+    """
+    order = ended.flatten().cumsum(0).view_as(ended) - 1 + state.n_ended
+    number = torch.cat([state.number, order.masked_fill(~ended, -1)], dim=1)
+    number = number.gather(1, place).masked_fill(rank == -math.inf, -1)
+    return SimpleState(
+        rank.masked_fill(number < 0, -math.inf),
+        number,
+        state.n_ended + ended.sum(),
+        state.finished,
+    )
