@@ -40,7 +40,9 @@ def test_sum_of_logs_by_hand():
 def make_decoder(kind):
     torch.manual_seed(4)
     if kind == "transformer":
-        decoder = TransformerDecoder(V, D, attention_heads=2, linear_units=9)
+        decoder = TransformerDecoder(
+            V, D, attention_heads=2, linear_units=9, num_blocks=2
+        )
     else:
         att_conf = dict(atype=kind, num_att=1, adim=8, aheads=2, awin=3, aconv_chans=3)
         att_conf["aconv_filts"] = 4

@@ -27,7 +27,9 @@ WEIGHTS = {"decoder": 1.0, "lm": 0.3}
 def make_scorers(kind):
     torch.manual_seed(8)
     if kind == "transformer":
-        decoder = TransformerDecoder(V, D, attention_heads=2, linear_units=24)
+        decoder = TransformerDecoder(
+            V, D, attention_heads=2, linear_units=24, num_blocks=2
+        )
         lm = TransformerLM(V, embed_unit=8, att_unit=16, head=2, unit=16, layer=2)
     else:
         att_conf = {"atype": "location", "adim": 8, "aconv_chans": 3, "aconv_filts": 4}
