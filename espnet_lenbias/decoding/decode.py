@@ -14,7 +14,7 @@ from espnet_lenbias.decoding.result_folder import Outcome, Row, empty_value
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset, set_all_random_seed
 from espnet_lenbias.options.espnet_tools import ASR, Tool
-from espnet_lenbias.search.beam_search import Hypothesis
+from espnet_lenbias.search.hypotheses import Hypothesis
 
 # (key, data) of utterances that could be read.
 Readable = Sequence[tuple[str, dict[str, np.ndarray]]]

@@ -405,11 +405,13 @@ def test_a_finished_run_starts_no_worker(
 
 
 def _fails(capsys, *options: str) -> str:
-    """Return the error message of a command that ends with status 2."""
+    """Return what a command that ends with status 2 says; its error comes last."""
     with pytest.raises(SystemExit) as e:
         cli.main(["decode", *options])
     assert e.value.code == 2
-    return capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert error.splitlines()[-1].startswith("espnet-lenbias decode: error: ")
+    return error
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,9 @@ def test_batch_with_coverage_equals_its_utterances(kind, coverage):
     )
     utts = [memory.frames(b) for b in range(len(memory))]
     x, lengths = padded(utts)
-    for alone, batched in zip(map(search, utts), search(x, x_lengths=lengths)):
+    for alone, batched in zip(
+        map(search, utts), search(x, x_lengths=lengths), strict=True
+    ):
         assert labels(alone[0]) == labels(batched[0])
         assert alone[0].score == pytest.approx(batched[0].score, abs=1e-4)
 

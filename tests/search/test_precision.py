@@ -71,7 +71,7 @@ def test_scores_are_those_of_float32_but_for_rounding(
     utts = [torch.randn(n, D) for n in FRAMES]
     x, lengths = padded(utts)
     found = made(x.to(device, dtype), minlenratio=-3, x_lengths=lengths)
-    for frames, hyps in zip(utts, found):
+    for frames, hyps in zip(utts, found, strict=True):
         best = hyps[0]
         assert len(labels(best)) >= 3
         q = score_of(scorers, best.yseq.cpu(), frames)
