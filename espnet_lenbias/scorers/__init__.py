@@ -33,10 +33,18 @@ from espnet_lenbias.scorers.rnn import BatchedRNN
 from espnet_lenbias.scorers.rnn import supports as is_batched_rnn
 from espnet_lenbias.scorers.transformer import CachedTransformer
 from espnet_lenbias.scorers.transformer import supports as is_cached_transformer
-from espnet_lenbias.scorers.whisper import CachedWhisper
+from espnet_lenbias.scorers.whisper import CachedWhisper, n_positions
 from espnet_lenbias.scorers.whisper import supports as is_cached_whisper
 
-__all__ = ["Adapter", "EncoderOutput", "Prefixes", "Scores", "Selection", "adapter_for"]
+__all__ = [
+    "Adapter",
+    "EncoderOutput",
+    "Prefixes",
+    "Scores",
+    "Selection",
+    "adapter_for",
+    "n_positions",
+]
 
 
 def adapter_for(
@@ -57,7 +65,7 @@ def adapter_for(
         eos: The end label.
         return_hs: Whether the decoder's hidden states are wanted.
         return_attention: Whether the decoder's attention to the frames is wanted, which
-            only the adapters of transformer and RNN decoders tell.
+            only the adapters of transformer and RNN decoders give.
     """
     if isinstance(scorer, CTCPrefixScorer):
         return CTCPrefix(scorer)

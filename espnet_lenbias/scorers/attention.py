@@ -141,7 +141,9 @@ def take_rows(
     return taken, copied, sources
 
 
-def by_rows(function: Callable, x: torch.Tensor) -> torch.Tensor:
+def by_rows(
+    function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor
+) -> torch.Tensor:
     """Apply to (n, D) what treats every row alike, (n, D) to (n, D').
 
     With many rows a CPU takes some at a time, so that what it computes in between stays

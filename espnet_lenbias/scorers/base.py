@@ -60,7 +60,7 @@ class EncoderOutput:
             self.x[utts],
             [self.lengths[b] for b in utts],
             None if self.pre_x is None else self.pre_x[utts],
-            None if self.pre_x is None else [self.pre_lengths[b] for b in utts],
+            None if self.pre_lengths is None else [self.pre_lengths[b] for b in utts],
         )
 
     def frames(self, utt: int) -> torch.Tensor:
@@ -69,7 +69,7 @@ class EncoderOutput:
 
     def pre_frames(self, utt: int) -> torch.Tensor | None:
         """Return the frames of sequential attention's first source, or None."""
-        if self.pre_x is None:
+        if self.pre_x is None or self.pre_lengths is None:
             return None
         return self.pre_x[utt, : self.pre_lengths[utt]]
 

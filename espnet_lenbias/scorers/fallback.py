@@ -114,9 +114,8 @@ class SingleFallback(_Fallback):
         rows, hs, states = [], [], []
         for utt, start, stop in prefixes.spans:
             frames = encoder_output.frames(utt)
-            args = [frames]
-            if self._is_decoder and encoder_output.pre_x is not None:
-                args.append(encoder_output.pre_frames(utt))
+            pre_frames = encoder_output.pre_frames(utt) if self._is_decoder else None
+            args = [frames] if pre_frames is None else [frames, pre_frames]
             if len(encoder_output) > 1:
                 self.scorer.init_state(encoder_output.first_frames(utt))
             for i in range(start, stop):
@@ -129,8 +128,11 @@ class SingleFallback(_Fallback):
                     row, s = self.scorer.score(prefixes.yseq[i], state.states[i], *args)
                 rows.append(row)
                 states.append(s)
-        hs = torch.stack(hs) if hs else None
-        return Scores(torch.stack(rows), FallbackState(encoder_output, states), hs)
+        return Scores(
+            torch.stack(rows),
+            FallbackState(encoder_output, states),
+            torch.stack(hs) if hs else None,
+        )
 
 
 class BatchFallback(_Fallback):
@@ -256,8 +258,8 @@ class SinglePartialFallback(_Fallback):
 
     def select(self, state: FallbackState, selection: Selection) -> FallbackState:
         """Return the state of the chosen extensions."""
-        asked = state.part_ids[selection.parents] == selection.labels.unsqueeze(1)
-        places = asked.int().argmax(dim=1).tolist()
+        asked_for = _asked_for(state)[selection.parents]
+        places = _places(asked_for, selection.labels.unsqueeze(1))
         parents = selection.parents.tolist()
         states = [
             self.scorer.select_state(state.states[i], j)
@@ -266,8 +268,21 @@ class SinglePartialFallback(_Fallback):
         return FallbackState(state.encoder_output, states)
 
     def _ended(self, state: FallbackState) -> list[Any]:
-        places = (state.part_ids == self._eos).int().argmax(dim=1).tolist()
+        asked_for = _asked_for(state)
+        places = _places(asked_for, asked_for.new_tensor(self._eos))
         return [self.scorer.select_state(s, j) for s, j in zip(state.states, places)]
+
+
+def _asked_for(state: FallbackState) -> torch.Tensor:
+    """Return the labels that a partial scorer was asked for, (n, S)."""
+    if state.part_ids is None:
+        raise ValueError("a partial scorer's state is selected before its first step")
+    return state.part_ids
+
+
+def _places(asked_for: torch.Tensor, labels: torch.Tensor) -> list[int]:
+    """Return where each hypothesis's label is among those asked for, (n, S)."""
+    return torch.eq(asked_for, labels).int().argmax(dim=1).tolist()
 
 
 class BatchPartialFallback(_Fallback):

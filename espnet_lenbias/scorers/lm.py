@@ -38,7 +38,7 @@ class RNNLMState(NamedTuple):
     length: int  # labels that it has seen
 
 
-def is_rnn_lm(lm: object) -> bool:
+def is_rnn_lm(lm: Any) -> bool:
     """Tell whether `BatchedRNNLM` computes what the language model computes."""
     return type(lm) is SequentialRNNLM
 
@@ -88,7 +88,7 @@ class TransformerLMState(NamedTuple):
     labels: LabelCache
 
 
-def is_transformer_lm(lm: object) -> bool:
+def is_transformer_lm(lm: Any) -> bool:
     """Tell whether `CachedTransformerLM` computes what the language model computes.
 
     It does for all that `TransformerLM` builds; one whose layers were exchanged for

@@ -37,7 +37,7 @@ class RNNDecoderState(NamedTuple):
     length: int  # labels that the layers have seen
 
 
-def supports(decoder: object) -> bool:
+def supports(decoder: Any) -> bool:
     """Tell whether this adapter computes what the decoder computes.
 
     All types of attention are; decoders that attend to several encoders are left to the
@@ -60,15 +60,15 @@ class BatchedRNN:
     def start(self, encoder_output: EncoderOutput) -> RNNDecoderState:
         """Give each utterance an attention to its frames; layers start from zero."""
         zeros = encoder_output.x.new_zeros(len(encoder_output), self.decoder.dunits)
-        layers = [zeros] * self.decoder.dlayers
+        n_layers, is_lstm = self.decoder.dlayers, self.decoder.dtype == "lstm"
         attention = self.decoder.att_list[0]
         return RNNDecoderState(
             [
                 attention_to(encoder_output.frames(b), attention)
                 for b in range(len(encoder_output))
             ],
-            layers,
-            layers if self.decoder.dtype == "lstm" else [None] * len(layers),
+            [zeros] * n_layers,
+            [zeros if is_lstm else None] * n_layers,
             {},
             0,
         )

@@ -16,6 +16,7 @@ and A the attention's dimension.
 
 import copy
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -162,7 +163,7 @@ class EspnetAttention:
     instead of one more array of (n, T, D).
     """
 
-    def __init__(self, attention: torch.nn.Module, frames: torch.Tensor):
+    def __init__(self, attention: Any, frames: torch.Tensor):
         """Show the frames, (T, D), to the copy."""
         self.n_frames = len(frames)
         self._frames = frames.unsqueeze(0)
@@ -180,7 +181,7 @@ class EspnetAttention:
         parts = []
         for start in range(0, len(z), rows):
             part = slice(start, start + rows)
-            mine = map_tree(lambda values, part=part: values[part], kept)
+            mine = map_tree(itemgetter(part), kept)
             parts.append(self._attend_some(z[part], mine))
         return Attended(*_cat(parts))
 
@@ -234,10 +235,10 @@ def _cat(trees: Sequence[Any]) -> Any:
         return first
     if isinstance(first, (list, tuple)):
         return type(first)(map(_cat, zip(*trees)))
-    return torch.cat(trees)
+    return torch.cat(list(trees))
 
 
-def map_tree(function: Callable, tree: Any) -> Any:
+def map_tree(function: Callable[[torch.Tensor], torch.Tensor], tree: Any) -> Any:
     """Apply a function to each tensor in nested lists and tuples."""
     if isinstance(tree, (list, tuple)):
         return type(tree)(map_tree(function, branch) for branch in tree)

@@ -12,7 +12,7 @@ h is the number of heads, d the size of one, D = h d; the other symbols are thos
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -51,7 +51,7 @@ class TransformerDecoderState(NamedTuple):
     labels: LabelCache
 
 
-def supports(decoder: object) -> bool:
+def supports(decoder: Any) -> bool:
     """Tell whether this adapter computes what the decoder computes.
 
     Decoders that are built of other layers (lightweight and dynamic convolutions, two
@@ -123,7 +123,7 @@ class CachedTransformer:
             scores,
             TransformerDecoderState(state.frames_kv, labels),
             x if self._return_hs else None,
-            sum(attention) / len(attention) if self.return_attention else None,
+            torch.stack(attention).mean(dim=0) if self.return_attention else None,
         )
 
     def _log_probs(self, x: torch.Tensor) -> torch.Tensor:

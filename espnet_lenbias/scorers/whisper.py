@@ -9,7 +9,7 @@ h is the number of heads, d the size of one, D = h d; the other symbols are thos
 :mod:`.base`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn.functional import embedding, scaled_dot_product_attention
@@ -38,7 +38,7 @@ class Attention(NamedTuple):
     k_norm: torch.nn.Module = torch.nn.Identity()
 
     @classmethod
-    def of(cls, attention: torch.nn.Module) -> "Attention":
+    def of(cls, attention: Any) -> "Attention":
         """Name the modules of a `whisper.model.MultiHeadAttention`."""
         query, h = attention.query, attention.n_head
         size = query.out_features // h
@@ -54,7 +54,7 @@ class WhisperDecoderState(NamedTuple):
     labels: LabelCache
 
 
-def supports(decoder: object) -> bool:
+def supports(decoder: Any) -> bool:
     """Tell whether this adapter computes what the decoder computes.
 
     It does for what ESPnet builds, linear layers with LoRA included; a decoder with other
@@ -83,6 +83,19 @@ def supports(decoder: object) -> bool:
     )
 
 
+def n_positions(scorer: Any) -> int | None:
+    """Return how many labels a scorer has positions for, the primer's counted.
+
+    Whisper's decoder has an embedding for each position, and no more of them.
+
+    Returns:
+        None: any number.
+    """
+    if isinstance(scorer, OpenAIWhisperDecoder):
+        return len(scorer.decoders.positional_embedding)
+    return None
+
+
 class CachedWhisper:
     """Adapter of ESPnet's `OpenAIWhisperDecoder`."""
 
@@ -109,11 +122,7 @@ class CachedWhisper:
         """Score all labels after each prefix.
 
         The first call covers the whole primer, each later one a single label more.
-
-        Raises:
-            ValueError: The prefixes are longer than the decoder has positions.
         """
-        self._check_length(prefixes)
         labels = state.labels
         for position in range(labels.length, prefixes.yseq.size(1)):
             labels = labels.with_room()
@@ -127,17 +136,6 @@ class CachedWhisper:
         logits = (x @ state.embedding.to(x.dtype).T).float()
         scores = logits.log_softmax(dim=-1)
         return Scores(scores, state._replace(labels=labels))
-
-    def _check_length(self, prefixes: Prefixes) -> None:
-        """Refuse prefixes that are longer than the decoder has positions."""
-        n_positions = len(self.decoder.positional_embedding)
-        if prefixes.yseq.size(1) > n_positions:
-            room = n_positions - prefixes.primer_length
-            raise ValueError(
-                f"the output has outgrown the {n_positions} positions of the Whisper "
-                f"decoder, {prefixes.primer_length} of them the primer's: set "
-                f"maxlenratio to -{room}, which is a limit of {room} labels"
-            )
 
     def _block(
         self,
@@ -200,8 +198,11 @@ def _attend_frames(
     query = queries(attention, x)
     contexts = []
     for span in spans:
-        hyps = (query[span.rows], *frames_kv[span.utt])  # (n_b or T, h, d)
-        one = (values.transpose(0, 1).unsqueeze(0) for values in hyps)
-        context = scaled_dot_product_attention(*one)  # (1, h, n_b, d)
+        keys, values = frames_kv[span.utt]  # (T, h, d)
+        # (1, h, n_b or T, d)
+        by_head = [
+            x.transpose(0, 1).unsqueeze(0) for x in (query[span.rows], keys, values)
+        ]
+        context = scaled_dot_product_attention(by_head[0], by_head[1], by_head[2])
         contexts.append(context.squeeze(0).transpose(0, 1).flatten(1))
     return attention.linear_out(torch.cat(contexts))

@@ -4,9 +4,14 @@
 :mod:`.explicit_length_rule` and :mod:`.simple_rule` the rules in which they differ.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
-from espnet_lenbias.options.search_conf import ExplicitLengthOptions, SimpleOptions
+from espnet_lenbias.options.search_conf import (
+    Coverage,
+    ExplicitLengthOptions,
+    SimpleOptions,
+)
 from espnet_lenbias.search.explicit_length_rule import ExplicitLengthRule
 from espnet_lenbias.search.label_synchronous import LabelSynchronousSearch
 from espnet_lenbias.search.simple_rule import SimpleRule
@@ -56,7 +61,7 @@ class SimpleBeamSearch(LabelSynchronousSearch):
         eos_threshold: float | None = None,
         length_reward: float = 0.0,
         keep_ended: str = "joint",
-        coverage: dict[str, float] | None = None,
+        coverage: Coverage | Mapping[str, float] | None = None,
         **kwargs: Any,
     ):
         """Make a search.

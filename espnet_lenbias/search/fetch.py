@@ -34,7 +34,7 @@ def fetch(decision: Decision) -> Fetched:
     by_candidate = [decision.candidates.parents, decision.ended, running]
     fetched = torch.cat([*by_candidate, torch.stack(flags, dim=1)], dim=1).cpu()
     n = values.size(1)
-    parents, ended, running = fetched[:, : 3 * n].split(n, dim=1)
+    parents, ended, running = (fetched[:, i * n : (i + 1) * n] for i in range(3))
     cannot_improve, has_result, invalid_slots = fetched[:, 3 * n :].bool().T.tolist()
     return Fetched(
         parents,

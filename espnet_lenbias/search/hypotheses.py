@@ -1,6 +1,7 @@
 """What a search returns: hypotheses that have ended."""
 
 import math
+from typing import Any
 
 import torch
 
@@ -8,6 +9,22 @@ from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
 from espnet_lenbias.search.beam import Beam
 
 _OWN = ("original_score", "forced", "steps")
+
+
+class Score(float):
+    """A log-prob: a float that can be used as the tensors () of ESPnet's hypotheses."""
+
+    def item(self) -> float:
+        """Return the number."""
+        return float(self)
+
+    tolist = item
+
+    def cpu(self) -> torch.Tensor:
+        """Return the number as a tensor (), float64."""
+        return torch.tensor(float(self), dtype=torch.float64)
+
+    detach = cpu
 
 
 class Hypothesis(EspnetHypothesis):
@@ -28,14 +45,22 @@ class Hypothesis(EspnetHypothesis):
     forced: bool
     steps: int
 
-    def __new__(cls, *args, original_score=math.nan, forced=False, steps=0, **kwargs):
-        self = super().__new__(cls, *args, **kwargs)
+    def __new__(
+        cls,
+        *args: Any,
+        original_score: float = math.nan,
+        forced: bool = False,
+        steps: int = 0,
+        **kwargs: Any,
+    ) -> "Hypothesis":
+        """Make one; ESPnet's arguments, then the facts more."""
+        self: Hypothesis = super().__new__(cls, *args, **kwargs)
         self.original_score = original_score
         self.forced = forced
         self.steps = steps
         return self
 
-    def _replace(self, **kwargs) -> "Hypothesis":
+    def _replace(self, **kwargs: Any) -> "Hypothesis":
         own = {name: kwargs.pop(name, getattr(self, name)) for name in _OWN}
         return Hypothesis(*super()._replace(**kwargs), **own)
 
@@ -46,7 +71,7 @@ class EndedHypotheses:
     Adding costs what is added, however many there are already.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._beams: list[Beam] = []
         self._scores: list[torch.Tensor] = []
         self._utts: list[int] = []
@@ -86,7 +111,7 @@ class EndedHypotheses:
         results: list[list[Hypothesis]] = [[] for _ in range(n_utts)]
         if not self._beams:
             return results
-        score = torch.cat(self._scores).cpu()
+        scores_on_cpu = torch.cat(self._scores).cpu()
         q = torch.cat([b.q for b in self._beams]).tolist()
         scores = {
             name: torch.cat([b.scores[name] for b in self._beams]).tolist()
@@ -94,8 +119,8 @@ class EndedHypotheses:
         }
         yseqs = [b.yseq.cpu() for b in self._beams]
         place = [(k, i) for k, b in enumerate(self._beams) for i in range(len(b))]
-        order = score.argsort(descending=True, stable=True)
-        score = score.tolist()
+        order = scores_on_cpu.argsort(descending=True, stable=True)
+        score = scores_on_cpu.tolist()
         for i in order[in_contest[order]].tolist():
             result = results[self._utts[i]]
             if nbest is not None and len(result) >= nbest:
@@ -105,8 +130,8 @@ class EndedHypotheses:
             result.append(
                 Hypothesis(
                     yseq=yseqs[k][row].clone(),
-                    score=score[i],
-                    scores={name: s[i] for name, s in scores.items()},
+                    score=Score(score[i]),
+                    scores={name: Score(s[i]) for name, s in scores.items()},
                     hs=[] if hs is None else list(hs[row]),
                     original_score=q[i],
                     forced=self._forced[i],

@@ -12,8 +12,13 @@ import torch
 
 from espnet_lenbias.errors import ScorerError
 from espnet_lenbias.espnet_compat import BeamSearch, ScorerInterface
-from espnet_lenbias.scorers import Adapter, EncoderOutput, adapter_for
-from espnet_lenbias.search.hypotheses import Hypothesis
+from espnet_lenbias.scorers import (
+    Adapter,
+    EncoderOutput,
+    adapter_for,
+    n_positions,
+)
+from espnet_lenbias.search.hypotheses import Hypothesis, Score
 from espnet_lenbias.search.length_limits import LengthLimits, length_limits
 from espnet_lenbias.search.log_best import log_best
 from espnet_lenbias.search.loop import BatchDecoding
@@ -43,6 +48,7 @@ class LabelSynchronousSearch(BeamSearch):
     """
 
     rule: EndingRule
+    __signature__: inspect.Signature
 
     def __init_subclass__(cls, **kwargs: Any):
         """Have `help` and others see the arguments here before a search's own options."""
@@ -50,8 +56,9 @@ class LabelSynchronousSearch(BeamSearch):
         shared = inspect.signature(LabelSynchronousSearch.__init__).parameters.values()
         _, *parameters = [p for p in shared if p.kind is p.POSITIONAL_OR_KEYWORD]
         for base in reversed(cls.__mro__[: cls.__mro__.index(LabelSynchronousSearch)]):
-            own = inspect.signature(base.__init__).parameters.values()
-            parameters += [p for p in own if p.kind is p.KEYWORD_ONLY]
+            own = inspect.signature(vars(base).get("__init__", _nothing))
+            own_options = own.parameters.values()
+            parameters += [p for p in own_options if p.kind is p.KEYWORD_ONLY]
         cls.__signature__ = inspect.Signature(parameters)
 
     def __init__(
@@ -100,6 +107,10 @@ class LabelSynchronousSearch(BeamSearch):
             )
         if beam_size < 1:
             raise ValueError(f"beam_size must be 1 or more, not {beam_size}")
+        if not 0 <= eos < vocab_size:
+            raise ValueError(
+                f"eos must be one of the labels 0 to {vocab_size - 1}, not {eos}"
+            )
         super().__init__(
             scorers=scorers,
             weights=weights,
@@ -161,11 +172,20 @@ class LabelSynchronousSearch(BeamSearch):
             pre_lengths = _lengths("pre_x_lengths", pre_x, pre_x_lengths)
         encoder_output = EncoderOutput(x, lengths, pre_x, pre_lengths)
         primers = primers_of(self.hyp_primer, self.sos, len(x))
-        results = self._search_groups(encoder_output, primers, maxlenratio, minlenratio)
-        for b, (hyps, trace) in enumerate(zip(results, self.trace)):
-            utt = b if batched else None
+        limits = [
+            length_limits(n, maxlenratio, minlenratio, self._room(primer))
+            for n, primer in zip(pre_lengths or lengths, primers)
+        ]
+        results = self._search_groups(encoder_output, primers, limits)
+        for b, hyps in enumerate(results):
             log_best(
-                hyps[0], self.weights, self.token_list, len(primers[b]), trace, utt
+                hyps[0],
+                self.weights,
+                self.token_list,
+                len(primers[b]),
+                self.trace[b],
+                limits[b],
+                utt=b if batched else None,
             )
         return results if batched else results[0]
 
@@ -208,21 +228,18 @@ class LabelSynchronousSearch(BeamSearch):
         self,
         encoder_output: EncoderOutput,
         primers: list[list[int]],
-        maxlenratio: float,
-        minlenratio: float,
+        limits: list[LengthLimits],
     ) -> list[list[Hypothesis]]:
         """Decode in groups of equal primer length; without frames there is no search.
 
         The hypotheses of a group advance in lock step, so all must start equally long.
         """
         x_lengths, pre_lengths = encoder_output.lengths, encoder_output.pre_lengths
-        n_frames = x_lengths if pre_lengths is None else pre_lengths
-        limits = [length_limits(n, maxlenratio, minlenratio) for n in n_frames]
         results = [[self._nothing_heard(primer)] for primer in primers]
         self.trace = [Trace(stopped="empty") for _ in primers]
         groups: dict[int, list[int]] = {}
         for b, primer in enumerate(primers):
-            if x_lengths[b] and n_frames[b]:
+            if x_lengths[b] and (pre_lengths is None or pre_lengths[b]):
                 groups.setdefault(len(primer), []).append(b)
         for utts in groups.values():
             for b, hyps, trace in self._decode(encoder_output, utts, limits, primers):
@@ -283,15 +300,38 @@ class LabelSynchronousSearch(BeamSearch):
         for part in (utts[:half], utts[half:]):
             yield from self._decode(encoder_output, part, limits, primers)
 
+    def _room(self, primer: list[int]) -> int | None:
+        """Return how many labels the scorers have positions for; None: any number.
+
+        Raises:
+            ValueError: The primer takes all of them.
+        """
+        positions = [
+            n for n in map(n_positions, self.scorers.values()) if n is not None
+        ]
+        if not positions:
+            return None
+        room = min(positions) - len(primer)
+        if room < 1:
+            raise ValueError(
+                f"a primer of {len(primer)} labels leaves no room for a text: the decoder "
+                f"has {min(positions)} positions"
+            )
+        return room
+
     def _nothing_heard(self, primer: list[int]) -> Hypothesis:
         """Return the only output that an utterance without frames can have."""
         return Hypothesis(
             yseq=torch.tensor([*primer, self.eos]),
-            score=0.0,
-            scores={name: 0.0 for name in self.scorers},
+            score=Score(0.0),
+            scores={name: Score(0.0) for name in self.scorers},
             original_score=0.0,
             forced=True,
         )
+
+
+def _nothing() -> None:
+    """Stand for the constructor of a class that has none of its own."""
 
 
 def _gives_attention(adapter: Adapter) -> bool:

@@ -1,5 +1,6 @@
 """How long an output may be: ESPnet's length ratios as numbers."""
 
+import math
 from typing import NamedTuple
 
 
@@ -12,10 +13,12 @@ class LengthLimits(NamedTuple):
     # The last position that is expanded. If nothing has ended by then, the end label
     # alone is scored at the next one, so the text may have as many labels.
     max_position: int
+    # Whether the decoder has no positions for a longer output that was asked for.
+    capped: bool = False
 
 
 def length_limits(
-    n_frames: int, maxlenratio: float, minlenratio: float
+    n_frames: int, maxlenratio: float, minlenratio: float, room: int | None = None
 ) -> LengthLimits:
     """Turn ESPnet's length ratios into limits.
 
@@ -23,9 +26,19 @@ def length_limits(
         n_frames: T.
         maxlenratio: 0: T positions; positive: this share of T; negative: so many.
         minlenratio: Likewise, in labels of the text; 0: none need be there.
+        room: How many labels the decoder has positions for; None: any number.
+
+    Raises:
+        ValueError: A ratio is infinite or no number.
     """
+    for name, ratio in (("maxlenratio", maxlenratio), ("minlenratio", minlenratio)):
+        if not math.isfinite(ratio):
+            raise ValueError(f"{name} must be a finite number, not {ratio}")
     longest = n_frames if maxlenratio == 0 else _count(maxlenratio, n_frames)
-    return LengthLimits(_count(minlenratio, n_frames), max(1, longest))
+    longest = max(1, longest)
+    if room is None or longest <= room:
+        return LengthLimits(_count(minlenratio, n_frames), longest)
+    return LengthLimits(_count(minlenratio, n_frames), room, capped=True)
 
 
 def _count(ratio: float, n_frames: int) -> int:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from espnet_lenbias.search.hypotheses import Hypothesis
+from espnet_lenbias.search.length_limits import LengthLimits
 from espnet_lenbias.search.trace import Trace
 
 logger = logging.getLogger(__name__)
@@ -15,6 +16,7 @@ def log_best(
     token_list: Sequence[str] | None,
     primer_length: int,
     trace: Trace,
+    limits: LengthLimits,
     utt: int | None,
 ) -> None:
     """Log the best hypothesis of an utterance, and a warning if it was cut.
@@ -25,6 +27,7 @@ def log_best(
         token_list: The tokens of the labels; None: no text is logged.
         primer_length: How many labels of `yseq` are the primer.
         trace: How the search went.
+        limits: Of the length of its output.
         utt: Which of the batch it is; None: there is no batch.
     """
     tag = "" if utt is None else f"utt {utt}: "
@@ -43,13 +46,19 @@ def log_best(
         text = "".join(token_list[i] for i in best.yseq[primer_length:-1].tolist())
         # asr.sh's real-time factor wants this marker right after the level
         logger.info(f"best hypo: {text}" + (f" (utt {utt})" if tag else "") + "\n")
-    warning = _warning(trace)
+    warning = _warning(trace, limits)
     if warning:
         logger.warning(f"{tag}{warning}")
 
 
-def _warning(trace: Trace) -> str:
+def _warning(trace: Trace, limits: LengthLimits) -> str:
     """Return what a person should know of a result; "" if nothing."""
+    if limits.capped and trace.stopped in ("forced", "limit"):
+        return (
+            f"the search ended at position {limits.max_position}: the decoder has no "
+            "positions for a longer output, whatever maxlenratio; is there speech in the "
+            "audio, and no more than the model takes at once?"
+        )
     if trace.stopped == "forced" and trace.kept[-1]:
         return (
             f"no hypothesis had ended within {trace.steps - 1} positions, so the output "

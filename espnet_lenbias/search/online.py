@@ -13,7 +13,7 @@ The search of the blocks keeps the score that a label had in its block, as ESPne
 none of these scores enters the final result.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -59,7 +59,7 @@ class OnlineExplicitLengthBeamSearch(ExplicitLengthBeamSearch):
         self.trace = []
 
     @torch.no_grad()
-    def forward(
+    def forward(  # type: ignore[override]  # as ESPnet's online search, one utterance
         self,
         x: torch.Tensor,
         maxlenratio: float = 0.0,
@@ -81,24 +81,28 @@ class OnlineExplicitLengthBeamSearch(ExplicitLengthBeamSearch):
             one, else the partial results, none if there is no label yet.
         """
         old = self._frames
-        self._frames = x if old is None else torch.cat([old, x])
+        frames = self._frames = x if old is None else torch.cat([old, x])
         if is_final:
-            return super().forward(self._frames, maxlenratio, minlenratio)
+            return cast(
+                list[Hypothesis], super().forward(frames, maxlenratio, minlenratio)
+            )
         if len(x):
-            self._search_block(maxlenratio, minlenratio)
+            self._search_block(frames, maxlenratio, minlenratio)
         return self._partial
 
-    def _search_block(self, maxlenratio: float, minlenratio: float) -> None:
-        """Go on with the search of the blocks."""
-        frames = self._frames
+    def _search_block(
+        self, frames: torch.Tensor, maxlenratio: float, minlenratio: float
+    ) -> None:
+        """Go on with the search of the blocks: (T, D) frames so far."""
         encoder_output = EncoderOutput(frames.unsqueeze(0), [len(frames)])
+        [primer] = primers_of(self.hyp_primer, self.sos, 1)
         if self._decoding is None:
-            [primer] = primers_of(self.hyp_primer, self.sos, 1)
             allow_repetition = self.disable_repetition_detection
             self._decoding = BlockDecoding(
                 self.setup(), encoder_output, primer, allow_repetition
             )
-        limits = length_limits(len(frames), maxlenratio, minlenratio)
+        room = self._room(primer)
+        limits = length_limits(len(frames), maxlenratio, minlenratio, room)
         self._decoding.search_block(encoder_output, limits)
         self._partial = self._decoding.partial_results()
         self.trace = [self._decoding.trace_so_far()]
@@ -134,6 +138,7 @@ def build_online_search(
     if name == ESPNET:
         return BatchBeamSearchOnline(**settings, **espnets)
     search = OnlineExplicitLengthBeamSearch(**settings, **conf)
-    # the search here takes blocks as they come: the others wait for a way back to ESPnet's
-    vars(search).update(espnets)
+    # the search here takes blocks as they come; the rest is for a way back to ESPnet's
+    for key, value in espnets.items():
+        setattr(search, key, value)
     return search

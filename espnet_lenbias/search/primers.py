@@ -16,7 +16,7 @@ def primers_of(hyp_primer: HypPrimer, sos: int, n_utts: int) -> list[list[int]]:
     primer = [sos] if hyp_primer is None else hyp_primer
     if len(primer) == 0:
         raise ValueError("hyp_primer is empty; None means the start label")
-    primers = primer if _is_nested(primer) else [primer] * n_utts
+    primers: Sequence[Any] = primer if _is_nested(primer) else [primer] * n_utts
     if len(primers) != n_utts:
         raise ValueError(f"{len(primers)} primers were set for {n_utts} utterances")
     return [[int(label) for label in labels] for labels in primers]

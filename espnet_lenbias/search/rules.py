@@ -32,8 +32,9 @@ class Decision(NamedTuple):
 class EndingRule(Protocol):
     """What the loop over positions asks a search's rule for."""
 
-    # The lists of :class:`~espnet_lenbias.search.hypotheses.Trace` that a row fills.
-    trace_columns: tuple[str, ...]
+    @property
+    def trace_columns(self) -> tuple[str, ...]:
+        """The lists of :class:`espnet_lenbias.Trace` that a decision's row fills."""
 
     @property
     def coverage(self) -> Coverage | None:

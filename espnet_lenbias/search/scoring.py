@@ -52,11 +52,14 @@ def score_labels(
     prefixes = Prefixes(beam.yseq, beam.spans, primer_length)
     by_scorer: dict[str, torch.Tensor] = {}
     new_states: dict[str, Any] = {}
-    hs = attention = weighted = part_ids = None
+    weighted: torch.Tensor | None = None
+    hs = attention = part_ids = None
     for name, adapter in setup.adapters.items():
         pre_beam = setup.pre_beam
         if pre_beam and part_ids is None and name in pre_beam.part_scorers:
-            by = weighted if pre_beam.key == "full" else by_scorer[pre_beam.key]
+            by = weighted
+            if by is None or pre_beam.key != "full":
+                by = by_scorer[pre_beam.key]
             part_ids = _pre_beam_ids(by, pre_beam, end_masked, setup.eos)
         result = adapter.step(states[name], prefixes, part_ids)
         scores = result.scores.to(beam.q.dtype)
@@ -70,6 +73,7 @@ def score_labels(
         weighted = _add(weighted, scores, setup.weights[name])
     if attention is not None and beam.attended is not None:
         attention = beam.attended + attention
+    assert weighted is not None  # a search has a scorer: see LabelSynchronousSearch
     return LabelScores(by_scorer, weighted, new_states, hs, attention)
 
 

@@ -183,13 +183,14 @@ def test_search_finds_what_it_finds_with_the_fallback(make_decoder, beam, seed):
             assert a.original_score == pytest.approx(b.original_score, abs=1e-3)
 
 
-def test_output_as_long_as_the_positions_works_and_longer_says_what_to_lower(
-    make_decoder,
+@pytest.mark.parametrize("kind", [OpenAIWhisperDecoder, Uncached])
+def test_output_is_cut_where_the_decoder_has_no_more_positions(
+    make_decoder, kind, caplog
 ):
     """With `minlenratio` nothing may end before the last position."""
     search = build(
         ExplicitLengthBeamSearch,
-        {"decoder": make_decoder()},
+        {"decoder": make_decoder(kind)},
         {"decoder": 1.0},
         2,
         V,
@@ -199,11 +200,21 @@ def test_output_as_long_as_the_positions_works_and_longer_says_what_to_lower(
     # one label more than the limit: the end label of an output that was cut
     found = search(frames, maxlenratio=-room, minlenratio=-room)
     assert len(labels(found[0], len(PRIMER))) == room + 1
-    message = (
-        f"the {N_POSITIONS} positions of the Whisper decoder.* maxlenratio to -{room}"
+    assert "no positions" not in caplog.text
+    longer = search(frames, maxlenratio=-room - 5, minlenratio=-room - 5)
+    assert labels(longer[0], len(PRIMER)) == labels(found[0], len(PRIMER))
+    assert longer[0].forced
+    assert f"ended at position {room}: the decoder has no positions" in caplog.text
+
+
+def test_a_primer_without_room_for_a_text(make_decoder):
+    scorers = {"decoder": make_decoder()}
+    primer = [EOS] * N_POSITIONS
+    search = build(
+        ExplicitLengthBeamSearch, scorers, {"decoder": 1.0}, 2, V, primer=primer
     )
-    with pytest.raises(ValueError, match=message):
-        search(frames, maxlenratio=-room - 1, minlenratio=-room - 1)
+    with pytest.raises(ValueError, match=f"of {N_POSITIONS} labels leaves no room"):
+        search(make_memory().frames(0))
 
 
 def test_everything_else_works_without_the_package_whisper(monkeypatch):

@@ -369,6 +369,31 @@ def test_the_primer_is_not_counted():
     assert not best.forced
 
 
+@pytest.mark.parametrize("ratio", ["maxlenratio", "minlenratio"])
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_length_ratios_are_finite(ratio, value):
+    search = searching(ExplicitLengthBeamSearch, RandomScorer(0, 4), 2)
+    with pytest.raises(ValueError, match=f"{ratio} must be a finite number"):
+        search(encoder_output(0, 4), **{ratio: value})
+
+
+@both
+@pytest.mark.parametrize("eos", [-1, 4, 70])
+def test_the_end_label_is_one_of_the_labels(kind, eos):
+    with pytest.raises(ValueError, match=f"eos must be .* 0 to 3, not {eos}"):
+        kind({"decoder": RandomScorer(0, 4)}, {"decoder": 1.0}, 2, 4, sos=3, eos=eos)
+
+
+@both
+def test_scores_can_be_used_as_those_of_espnets_hypotheses(kind):
+    search = searching(kind, RandomScorer(0, 4), 2)
+    for frames in (0, 5):
+        best = search(encoder_output(0, frames))[0]
+        assert best.score.item() == float(best.score) == float(best.score.cpu())
+        assert {k: float(v.cpu()) for k, v in best.scores.items()} == best.scores
+        assert all(type(v.item()) is float for v in best.scores.values())
+
+
 # The beam is larger than the vocabulary, or than all candidates. The search works, and
 # the n-best list has no place without a hypothesis.
 
