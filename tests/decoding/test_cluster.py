@@ -410,7 +410,8 @@ def _fails(capsys, *options: str) -> str:
         cli.main(["decode", *options])
     assert e.value.code == 2
     error = capsys.readouterr().err
-    assert error.splitlines()[-1].startswith("espnet-lenbias decode: error: ")
+    # what the yaml parser says has several lines
+    assert ": error: " in error.splitlines()[-1] or "not a yaml file" in error
     return error
 
 
