@@ -12,6 +12,19 @@ from tests.tiny import write_model
 
 torch.set_num_threads(1)  # with tensors as small as these, threads only wait
 
+# Folders whose tests are slow: they start processes or clusters, load packed models, draw
+# plots. Elsewhere the mark stands at the test.
+_SLOW = ("compare", "decoding", "inference", "recipes", "report")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of slow folders; ``pytest -m "not slow"`` runs the others."""
+    tests = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(tests).parts[0] in _SLOW:
+            item.add_marker("slow")
+
+
 RATE = 8000
 TOKENS = ["<blank>", "<unk>", "<space>", *"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "<sos/eos>"]
 

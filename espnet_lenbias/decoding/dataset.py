@@ -1,7 +1,7 @@
 """Utterances: read from a data set so that a broken one stops no other, and checked."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,15 +104,13 @@ def _warn_of_rate(
 
 def read_batches(
     dataset: ESPnetDataset, batches: Sequence[Sequence[str]], num_workers: int
-) -> Iterator[Batch]:
-    """Read batches of utterances in order, ahead of time by workers."""
-    return iter(
-        torch.utils.data.DataLoader(
-            Utterances(dataset),
-            batch_sampler=map(list, batches),
-            num_workers=num_workers,
-            collate_fn=list,
-        )
+) -> Generator[Batch, None, None]:
+    """Read batches of utterances in order, ahead of time by workers, until closed."""
+    yield from torch.utils.data.DataLoader(
+        Utterances(dataset),
+        batch_sampler=map(list, batches),
+        num_workers=num_workers,
+        collate_fn=list,
     )
 
 

@@ -2,7 +2,7 @@
 
 import argparse
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from espnet_lenbias.decoding.result_folder import Outcome, ResultRow, empty_valu
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset, set_all_random_seed
 from espnet_lenbias.options.espnet_tools import ASR, Tool
-from espnet_lenbias.search.beam_search import Hypothesis
+from espnet_lenbias.search.hypotheses import Hypothesis
 
 # (key, data) of utterances that could be read.
 Readable = Sequence[tuple[str, dict[str, np.ndarray]]]
@@ -71,7 +71,9 @@ def load_model(args: argparse.Namespace, tool: Tool = ASR) -> Any:
     return model
 
 
-def decode(model: Any, batches: Iterable[Batch], collate: Collate) -> Iterator[Outcome]:
+def decode(
+    model: Any, batches: Iterable[Batch], collate: Collate
+) -> Generator[Outcome, None, None]:
     """Decode batches of utterances.
 
     Args:

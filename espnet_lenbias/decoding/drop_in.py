@@ -10,6 +10,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -127,13 +128,15 @@ def decode_here(
     from espnet_lenbias.decoding.decode import decode, load
 
     model, dataset, collate = load(args, tool)
-    loader = tqdm(
-        read_batches(dataset, batches, args.num_workers),
-        total=len(batches),
-        unit="batch",
-        disable=not sys.stderr.isatty(),
-    )
-    return folder.collect(decode(wrap(model), loader, collate))
+    # Both end here, whatever ends this: else the bar is drawn again, and readers end,
+    # behind the last word of the run.
+    with (
+        closing(read_batches(dataset, batches, args.num_workers)) as read,
+        tqdm(
+            read, total=len(batches), unit="batch", disable=not sys.stderr.isatty()
+        ) as loader,
+    ):
+        return folder.collect(decode(wrap(model), loader, collate))
 
 
 def _report(failures: dict[str, str], total: int) -> int:

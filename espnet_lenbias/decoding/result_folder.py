@@ -7,7 +7,8 @@ files are written anew, in the order of the keys, at the end.
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from espnet_lenbias.errors import OtherRunError
@@ -64,18 +65,23 @@ class ResultFolder:
         batches = [self.keys[i : i + batch_size] for i in starts]
         return [batch for batch in batches if any(key not in self for key in batch)]
 
-    def collect(self, outcomes: Iterable[Outcome]) -> dict[str, str]:
+    def collect(self, outcomes: Generator[Outcome, None, None]) -> dict[str, str]:
         """Write the results of utterances, each as soon as it is there.
+
+        Args:
+            outcomes: Closed at the end, whatever ends this: a generator that is only
+                dropped has its last word, e.g. on progress, behind that of the run.
 
         Returns:
             Why an utterance has no result, for each that has none.
         """
         failures: dict[str, str] = {}
-        for key, outcome in outcomes:
-            if isinstance(outcome, str):
-                failures[key] = outcome
-            elif key not in self:
-                self.add(key, outcome)
+        with closing(outcomes):
+            for key, outcome in outcomes:
+                if isinstance(outcome, str):
+                    failures[key] = outcome
+                elif key not in self:
+                    self.add(key, outcome)
         # An earlier run may have decoded a batch mate, which is here for the padding.
         return {key: why for key, why in failures.items() if key not in self}
 

@@ -11,8 +11,8 @@ import sys
 import threading
 import time
 from argparse import Namespace
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 
@@ -23,16 +23,21 @@ import pytest
 from espnet_lenbias import cli
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding.cluster import command as decode_parallel
-from espnet_lenbias.decoding.cluster import share_out
+from espnet_lenbias.decoding.cluster import share_out, worker
 from espnet_lenbias.decoding.cluster import workers as cluster
 from espnet_lenbias.decoding.cluster.worker import decoder
-from espnet_lenbias.decoding.result_folder import JOURNAL
+from espnet_lenbias.decoding.result_folder import JOURNAL, ResultFolder
+from espnet_lenbias.errors import ClusterError, OptionError
 from espnet_lenbias.options.cluster import Workers
 from tests.releases import needs_batches
 
 
-def _wait_until(condition: Callable[[], bool]) -> None:
-    for _ in range(600):
+# Seconds that a busy machine may take for anything; no test waits so long in vain.
+PATIENCE = 300
+
+
+def _wait_until(condition: Callable[[], object]) -> None:
+    for _ in range(10 * PATIENCE):
         if condition():
             return
         time.sleep(0.1)
@@ -126,7 +131,7 @@ def test_a_worker_full_of_a_model_goes_on():
     spared = dask.config.set({"distributed.worker.memory.terminate": False})
     with spared, cluster.start(workers) as client, decoder(client, Namespace()):
         for i in range(2):
-            client.submit(fill, [i]).result(timeout=30)
+            client.submit(fill, [i]).result(timeout=PATIENCE)
 
 
 def test_an_utterance_that_kills_workers_is_reported_like_other_failures():
@@ -202,14 +207,15 @@ def _interrupt(ready: Callable[[psutil.Process], object], *options: str) -> None
         text=True,
         start_new_session=True,
     )
-    _wait_until(lambda: ready(run))
+    _wait_until(lambda: ready(run) or run.poll() is not None)
+    assert run.poll() is None, run.communicate()[1]
     processes = run.children(recursive=True)
     os.killpg(run.pid, signal.SIGINT)
-    log = run.communicate(timeout=60)[1]
+    log = run.communicate(timeout=PATIENCE)[1]
     assert run.returncode == 130, log
-    assert log.endswith("interrupted; the same command decodes the rest\n")
+    assert log.endswith(f"{INTERRUPTED}\n")
     assert "Traceback" not in log
-    assert not psutil.wait_procs(processes, timeout=5)[1]
+    assert not psutil.wait_procs(processes, timeout=PATIENCE)[1]
 
 
 @needs_batches
@@ -286,7 +292,94 @@ def test_an_interrupt_ends_a_run_that_is_being_imported(monkeypatch, capsys):
     monkeypatch.setattr(importlib, "import_module", interrupt)
     assert cli.main(["decode", "--nj", "2"]) == 130
     error = capsys.readouterr().err
-    assert error == "interrupted; the same command decodes the rest\n"
+    assert error == f"{INTERRUPTED}\n"
+
+
+# --- The last word --------------------------------------------------------------------
+
+INTERRUPTED = "interrupted; the same command decodes the rest"
+
+
+@pytest.fixture(params=[False, True], ids=["log", "terminal"])
+def decode(
+    request, transformer_model, wav_scp, tmp_path, monkeypatch, caplog, capsys
+) -> Callable[[int], tuple[int, list[str]]]:
+    """Return what runs the command; it returns status and stderr, file or terminal."""
+
+    def run(nj: int) -> tuple[int, list[str]]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: request.param)
+        caplog.set_level(logging.INFO)  # and back again
+        monkeypatch.setattr(
+            logging.getLogger(), "handlers", []
+        )  # the run makes its own
+        try:
+            options = _options(transformer_model, "out", "--nj", str(nj))
+            status = cli.main(["decode", *options])
+        except SystemExit as e:
+            status = e.code
+        except OSError as e:  # Python prints it while it still holds all that ran
+            status = 1
+            print(e, file=sys.stderr)
+        return status, capsys.readouterr().err.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def share(monkeypatch) -> Callable[[Callable[[], Iterator]], None]:
+    """Return what has results take the place of those of workers."""
+
+    def share(results: Callable[[], Iterator]) -> None:
+        monkeypatch.setattr(decode_parallel, "start", lambda _: nullcontext())
+        monkeypatch.setattr(worker, "decoder", lambda *_: nullcontext())
+        monkeypatch.setattr(share_out, "share_out", lambda *_: results())
+
+    return share
+
+
+def _one_decoded_one_failed() -> Iterator:
+    yield ["utt1"], ([("utt1", {"1best_recog/text": "A"})], [])
+    yield ["utt2"], ([("utt2", "is broken")], [])
+
+
+@pytest.mark.parametrize(
+    "kind, status, last",
+    [(KeyboardInterrupt, 130, INTERRUPTED), (OSError, 1, "no space left")],
+)
+@pytest.mark.parametrize("nj", [1, 2])
+def test_what_ends_a_run_while_it_writes_has_the_last_word(
+    nj, kind, status, last, decode, share, monkeypatch
+):
+    """No report of progress follows when all that ran is thrown away."""
+
+    def add(*_: object) -> None:
+        raise kind("no space left")
+
+    share(_one_decoded_one_failed)
+    monkeypatch.setattr(ResultFolder, "add", add)
+    ended_with, lines = decode(nj)
+    assert ended_with == status
+    assert lines[-1] == last
+
+
+@pytest.mark.parametrize("kind", [OptionError, ClusterError])
+def test_an_error_of_workers_has_the_last_word(kind, decode, share):
+    def results() -> Iterator:
+        yield next(_one_decoded_one_failed())
+        raise kind("no GPU here")
+
+    share(results)
+    status, lines = decode(2)
+    assert status == 2
+    assert lines[-1] == "espnet-lenbias decode: error: no GPU here"
+
+
+def test_utterances_that_failed_have_the_last_word(decode, share):
+    share(_one_decoded_one_failed)
+    status, lines = decode(2)
+    assert status == 1
+    assert lines[-1].endswith(" ERROR: failed: utt2: is broken")
 
 
 def test_one_worker_is_this_process_and_needs_no_dask(
@@ -312,11 +405,14 @@ def test_a_finished_run_starts_no_worker(
 
 
 def _fails(capsys, *options: str) -> str:
-    """Return the error message of a command that ends with status 2."""
+    """Return what a command that ends with status 2 says; its error comes last."""
     with pytest.raises(SystemExit) as e:
         cli.main(["decode", *options])
     assert e.value.code == 2
-    return capsys.readouterr().err
+    error = capsys.readouterr().err
+    # what the yaml parser says has several lines
+    assert ": error: " in error.splitlines()[-1] or "not a yaml file" in error
+    return error
 
 
 @pytest.mark.parametrize(

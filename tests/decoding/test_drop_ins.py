@@ -55,11 +55,13 @@ def run(model, data, out, *options: str) -> int:
 
 
 def fails(capsys, *args) -> str:
-    """Return the error message of a command that ends with status 2."""
+    """Return what a command that ends with status 2 says; its error comes last."""
     with pytest.raises(SystemExit) as e:
         run(*args)
     assert e.value.code == 2
-    return capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert ": error: " in error.splitlines()[-1]
+    return error
 
 
 def config(tmp_path, **options) -> tuple[str, str]:

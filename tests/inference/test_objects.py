@@ -124,7 +124,7 @@ def test_the_translation_is_of_what_the_first_search_has_found(name, model_of, w
     pre_x = x[0] if name == "st_attention" else None
     again = model.beam_search(x=y[0], pre_x=pre_x)
     assert len(again) == 3
-    for hyp, (*_, found) in zip(again, translations):
+    for hyp, (*_, found) in zip(again, translations, strict=True):
         assert hyp.yseq.tolist() == found.yseq.tolist()
         assert hyp.score == pytest.approx(found.score, abs=1e-4)
 

@@ -47,12 +47,13 @@ def build(model_of):
 @pytest.mark.parametrize("search", SEARCHES)
 def test_hypotheses_start_with_the_primer(search, given, primer, build, waves):
     model = build(search=search, nbest=3)
-    for (text, _, token_ids, plain, hypothesis), espnets in zip(
-        model(waves["utt4"], **given), build()(waves["utt4"], **given)
-    ):
+    [espnets] = build()(waves["utt4"], **given)
+    assert espnets[4].yseq[: len(primer)].tolist() == primer
+    results = model(waves["utt4"], **given)
+    assert len(results) == 3
+    for text, _, token_ids, plain, hypothesis in results:
         yseq = hypothesis.yseq.tolist()
         assert yseq[: len(primer)] == primer
-        assert espnets[4].yseq[: len(primer)].tolist() == primer
         assert yseq.count(ids("<eos>")[0]) == 1 and yseq[-1] == ids("<eos>")[0]
         # what follows the start label, as in ESPnet's results
         start = primer.index(ids("<sos>")[0]) + 1
@@ -173,10 +174,9 @@ def test_a_model_without_decoder_is_searched_by_ctc_alone(model_of, waves):
     scores = [hyp.score for *_, hyp in results]
     assert scores == sorted(scores, reverse=True) and scores[0] <= 0
     assert model.beam_search.weights["ctc"] == 1.0
-    for one, batched in zip(
-        model(waves["utt1"]), model.batch_decode([waves["utt1"]])[0]
-    ):
-        assert one[4].score <= 0 and batched[4].score <= 0
+    alone, [batched] = model(waves["utt1"]), model.batch_decode([waves["utt1"]])
+    assert len(alone) == len(batched) == 3
+    assert all(result[4].score <= 0 for result in [*alone, *batched])
     # the best path needs no search
     espnets = s2t_inference.Speech2Text(**files)
     assert model.best_path(waves["utt1"]) == espnets.best_path(waves["utt1"])

@@ -21,11 +21,17 @@ def probs():
     return logits.softmax(dim=0)
 
 
-def paths(probs: torch.Tensor, n_frames: int):
-    """Yield every path over the first frames, what it says, and its probability."""
-    for path in itertools.product(range(V), repeat=n_frames):
-        said = tuple(label for label, _ in itertools.groupby(path) if label)
-        yield path, said, math.prod(float(probs[c, t]) for t, c in enumerate(path))
+@pytest.fixture(scope="module")
+def paths(probs) -> list[list[tuple[tuple[int, ...], tuple[int, ...], float]]]:
+    """All paths over the first 0 to T frames, what they say, their probabilities."""
+
+    def of_length(n_frames: int):
+        for path in itertools.product(range(V), repeat=n_frames):
+            said = tuple(label for label, _ in itertools.groupby(path) if label)
+            yield path, said, math.prod(values[c][t] for t, c in enumerate(path))
+
+    values = probs.tolist()
+    return [list(of_length(n_frames)) for n_frames in range(T + 1)]
 
 
 def forward_of(probs: torch.Tensor, prefix: tuple[int, ...]) -> ctc.Forward:
@@ -36,10 +42,10 @@ def forward_of(probs: torch.Tensor, prefix: tuple[int, ...]) -> ctc.Forward:
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
-def test_forward_variables_sum_the_paths_that_say_the_prefix(probs, prefix):
+def test_forward_variables_sum_the_paths_that_say_the_prefix(probs, paths, prefix):
     forward = forward_of(probs, prefix)
     for n_frames in range(T + 1):
-        exactly = [(p, m) for p, said, m in paths(probs, n_frames) if said == prefix]
+        exactly = [(p, m) for p, said, m in paths[n_frames] if said == prefix]
         blank = sum(mass for path, mass in exactly if path == () or path[-1] == 0)
         label = sum(mass for path, mass in exactly if path != () and path[-1] != 0)
         assert forward.blank[0, n_frames].exp().item() == pytest.approx(blank, rel=1e-9)
@@ -51,7 +57,7 @@ def test_forward_variables_sum_the_paths_that_say_the_prefix(probs, prefix):
 @pytest.mark.parametrize("wanted", [None, [[3, 1]]], ids=["every label", "some"])
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_prefix_scores_sum_the_paths_that_begin_with_the_prefix(
-    probs, prefix, wanted, pick_below, monkeypatch
+    probs, paths, prefix, wanted, pick_below, monkeypatch
 ):
     monkeypatch.setattr(ctc, "_PICK_BELOW", pick_below)
     labels = None if wanted is None else torch.tensor(wanted)
@@ -59,7 +65,7 @@ def test_prefix_scores_sum_the_paths_that_begin_with_the_prefix(
     assert psi.shape == (1, V)
     for label in range(1, V):
         longer = (*prefix, label)
-        begins = [m for _, said, m in paths(probs, T) if said[: len(longer)] == longer]
+        begins = [m for _, said, m in paths[T] if said[: len(longer)] == longer]
         if wanted is not None and label not in wanted[0]:
             begins = []
         assert psi[0, label].exp().item() == pytest.approx(sum(begins), rel=1e-9)

@@ -153,7 +153,7 @@ def test_a_state_can_be_continued_twice(atype):
     step = adapter.step
     adapter.step = lambda *args: calls.append(args) or step(*args)
     first = [result.scores for _, result in walk(adapter, memory)]
-    for args, scores in zip(calls, first):
+    for args, scores in zip(calls, first, strict=True):
         assert torch.equal(step(*args).scores, scores)
 
 
@@ -161,7 +161,9 @@ def test_frames_behind_an_utterance_do_not_count():
     adapter, memory = make_adapter(make_decoder()), make_memory()
     padding = torch.full((len(memory), 3, D), -7.0)
     longer = EncoderOutput(torch.cat([memory.x, padding], dim=1), memory.lengths)
-    for (_, ours), (_, theirs) in zip(walk(adapter, memory), walk(adapter, longer)):
+    for (_, ours), (_, theirs) in zip(
+        walk(adapter, memory), walk(adapter, longer), strict=True
+    ):
         assert torch.equal(ours.scores, theirs.scores)
 
 

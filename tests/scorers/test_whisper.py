@@ -59,7 +59,9 @@ def make_decoder(monkeypatch):
 
 def assert_same_scores(adapter, reference, memory=None, tolerance=1e-4, **kwargs):
     memory = make_memory() if memory is None else memory
-    pairs = zip(walk(adapter, memory, **kwargs), walk(reference, memory, **kwargs))
+    pairs = zip(
+        walk(adapter, memory, **kwargs), walk(reference, memory, **kwargs), strict=True
+    )
     for (_, ours), (_, theirs) in pairs:
         torch.testing.assert_close(ours.scores, theirs.scores, atol=tolerance, rtol=0)
 

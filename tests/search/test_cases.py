@@ -1,6 +1,6 @@
 """Inputs that users of beam search decoders have been bitten by.
 
-The rows are numbered as in the project's list of such behaviours.
+The heading of each part says what has gone wrong in decoders, and what must hold.
 
 Labels of the tables: a, b and the end label $.
 """
@@ -78,11 +78,12 @@ def assert_alike(hyps, others):
     assert [h.original_score for h in hyps] == near([h.original_score for h in others])
 
 
-# Row 2: the end label among the best at the first position
+# The end label is among the best at the first position. The best hypothesis is not
+# empty because of it, and a minimum length keeps it away.
 
 
 @pytest.mark.parametrize("beam", [2, 3, 10])
-def test_row_2_end_label_in_the_first_beam_does_not_win(beam):
+def test_an_end_label_in_the_first_beam_does_not_win(beam):
     # $ has .3 at once, a$ has .6 * .7 = .42.
     table = {(): logs(0.6, 0.1, 0.3), (A,): logs(0.1, 0.2, 0.7)}
     scorer = TableScorer(table, MOSTLY_END)
@@ -92,7 +93,7 @@ def test_row_2_end_label_in_the_first_beam_does_not_win(beam):
 
 @every
 @pytest.mark.parametrize("minimum", [1, 2])
-def test_row_2_minimum_length_keeps_the_empty_output_away(kind, options, minimum):
+def test_a_minimum_length_keeps_the_empty_output_away(kind, options, minimum):
     # $ would have .9 of everything.
     scorer = TableScorer({(): logs(0.07, 0.03, 0.9)}, MOSTLY_END)
     hyps = searching(kind, scorer, 3, **options)(
@@ -104,9 +105,7 @@ def test_row_2_minimum_length_keeps_the_empty_output_away(kind, options, minimum
 
 @every
 @pytest.mark.parametrize("partial", [PartialScorer, BatchPartialScorer])
-def test_row_2_a_masked_end_label_takes_no_place_in_the_pre_beam(
-    kind, options, partial
-):
+def test_a_masked_end_label_takes_no_place_in_the_pre_beam(kind, options, partial):
     # Beam 1: the pre-beam is one label, for which $ has .9 and may not have it.
     scorers = {"decoder": TableScorer([logs(0.07, 0.03, 0.9)]), "ctc": partial(0, 3)}
     weights = {"decoder": 1.0, "ctc": 0.1}
@@ -116,10 +115,11 @@ def test_row_2_a_masked_end_label_takes_no_place_in_the_pre_beam(
     assert math.isfinite(hyps[0].score)
 
 
-# Row 4: the first to end are the shortest
+# The first hypotheses to end are the shortest. The search does not stop with as many of
+# them as the beam holds: it stops when nothing that comes later could win.
 
 
-def test_row_4_search_goes_on_when_as_many_as_the_beam_have_ended():
+def test_the_search_goes_on_when_as_many_as_the_beam_have_ended():
     # N=1: a .6, $ .25: final($) = .294, not ended .706. N=2: ab .42, aa .12.
     # N=3: aba .294, aa$ .096: two have ended; final(aa$) = .174, not ended .532, so on.
     # N=4: aba$ .2058 of .2646: final(aba$) = .778 * .532 = .414.
@@ -138,7 +138,7 @@ def test_row_4_search_goes_on_when_as_many_as_the_beam_have_ended():
 
 @pytest.mark.parametrize("beam", [2, 4, 8])
 @pytest.mark.parametrize("seed", range(10))
-def test_row_4_stop_is_safe(seed, beam):
+def test_the_stop_changes_no_result(seed, beam):
     scorer = RandomScorer(seed, 5, end_bias=0.5)
     model = reference.Model({"decoder": scorer}, {"decoder": 1.0}, 5)
     to_the_end = reference.explicit_length(model, 12, beam, early_stop=False)
@@ -146,12 +146,13 @@ def test_row_4_stop_is_safe(seed, beam):
     assert tuple(best.yseq.tolist()) == to_the_end.hyps[0].prefix
 
 
-# Row 5: maxlenratio other than 0
+# With maxlenratio 1.0 decoding took ten times as long for the same text. The search
+# stops early whatever the ratio.
 
 
 @pytest.mark.parametrize("maxlenratio", [0.0, 0.5, 1.0, 3.0, -40])
 @both
-def test_row_5_early_stop_whatever_the_ratio(kind, maxlenratio):
+def test_an_early_stop_whatever_the_ratio(kind, maxlenratio):
     table = {
         (): logs(0.9, 0.06, 0.04),
         (A,): logs(0.06, 0.9, 0.04),
@@ -164,7 +165,8 @@ def test_row_5_early_stop_whatever_the_ratio(kind, maxlenratio):
     assert search.trace[0].stopped in ("bound", "ended")
 
 
-# Rows 6 and 7: what has ended costs nothing
+# Many hypotheses have ended. A step costs no more for them, and when all have ended the
+# search stops at once.
 
 
 @pytest.mark.parametrize(
@@ -175,7 +177,7 @@ def test_row_5_early_stop_whatever_the_ratio(kind, maxlenratio):
         (SimpleBeamSearch, {}),
     ],
 )
-def test_row_6_ended_hypotheses_are_not_scored_again(kind, options):
+def test_ended_hypotheses_are_not_scored_again(kind, options):
     scorer = RandomScorer(1, 6, end_bias=1.0)
     search = searching(kind, scorer, 20, **options)
     hyps = search(encoder_output(0, 12))
@@ -185,7 +187,7 @@ def test_row_6_ended_hypotheses_are_not_scored_again(kind, options):
 
 
 @every
-def test_row_7_search_stops_at_once_when_all_have_ended(kind, options):
+def test_the_search_stops_at_once_when_all_have_ended(kind, options):
     # N=1: a and b. N=2: the end label alone is possible.
     scorer = TableScorer(
         [logs(0.7, 0.3, 0.0), logs(0.0, 0.0, 1.0), logs(0.0, 0.0, 0.0)]
@@ -196,7 +198,7 @@ def test_row_7_search_stops_at_once_when_all_have_ended(kind, options):
     assert len(scorer.rows) == search.trace[0].steps == 2
 
 
-def test_row_7_an_utterance_that_is_through_is_not_scored_on():
+def test_an_utterance_that_is_through_is_not_scored_on():
     # The first has one frame (and one position more to be forced to end), the second seven.
     scorer = TableScorer([logs(0.6, 0.4, 0.0)])
     search = searching(ExplicitLengthBeamSearch, scorer, 1)
@@ -206,12 +208,14 @@ def test_row_7_an_utterance_that_is_through_is_not_scored_on():
     assert sum(scorer.rows) == 2 + 8
 
 
-# Rows 8, 9, 11: at the limit
+# The length limit. What ends there has one end label, scored once. Where nothing has
+# ended there is a result all the same, with a scored end label, marked as forced.
+# Output as long as the limit is no error; a warning comes only if the limit has cut it.
 
 
 @every
 @pytest.mark.parametrize("frames", [3, 4])
-def test_row_8_one_end_label_scored_once_at_the_limit(kind, options, frames):
+def test_one_end_label_scored_once_at_the_limit(kind, options, frames):
     scorer = TableScorer(
         [logs(0.9, 0.1, 0.0), logs(0.1, 0.9, 0.0), logs(0.04, 0.01, 0.95)]
     )
@@ -225,7 +229,7 @@ def test_row_8_one_end_label_scored_once_at_the_limit(kind, options, frames):
 
 @every
 @pytest.mark.parametrize("frames", [1, 2, 5])
-def test_row_9_what_is_cut_ends_with_a_scored_end_label(kind, options, frames):
+def test_what_is_cut_ends_with_a_scored_end_label(kind, options, frames):
     scorer = TableScorer([logs(0.9, 0.06, 0.04)])
     hyps = searching(kind, scorer, 1, **options)(encoder_output(0, frames))
     if options.get("keep_ended") == "separate":  # it has a place for the empty output
@@ -237,7 +241,7 @@ def test_row_9_what_is_cut_ends_with_a_scored_end_label(kind, options, frames):
 
 
 @every
-def test_row_9_what_is_cut_in_a_batch(kind, options):
+def test_what_is_cut_in_a_batch(kind, options):
     # One utterance ends by itself, one is cut, in either order.
     class OneThatNeverEnds(TableScorer):
         def log_probs(self, utterance, prefix):
@@ -260,7 +264,7 @@ def test_row_9_what_is_cut_in_a_batch(kind, options):
 @both
 @pytest.mark.parametrize("frames", [1, 2, 3, 4])
 @pytest.mark.parametrize("beam", [1, 2, 9])
-def test_row_11_output_as_long_as_the_limit(kind, frames, beam):
+def test_output_as_long_as_the_limit(kind, frames, beam):
     scorer = RandomScorer(4, 4, end_bias=-3.0)
     hyps = searching(kind, scorer, beam)(encoder_output(0, frames))
     assert hyps
@@ -268,7 +272,7 @@ def test_row_11_output_as_long_as_the_limit(kind, frames, beam):
 
 
 @both
-def test_row_11_a_warning_only_when_the_limit_cut_the_output(kind, caplog):
+def test_a_warning_only_when_the_limit_cut_the_output(kind, caplog):
     search = searching(kind, TableScorer([logs(0.9, 0.1, 0.0), logs(0.0, 0.0, 1.0)]), 1)
     with caplog.at_level(logging.INFO):
         search(encoder_output(0, 2))
@@ -279,17 +283,18 @@ def test_row_11_a_warning_only_when_the_limit_cut_the_output(kind, caplog):
 
 
 @both
-def test_row_11_no_such_warning_where_no_label_was_possible(kind, caplog):
+def test_no_such_warning_where_no_label_was_possible(kind, caplog):
     searching(kind, OneLabelScorer(5, [3, 0, None]), 2)(encoder_output(0, 9))
     assert not [r for r in caplog.records if "maxlenratio" in r.getMessage()]
 
 
-# Row 10: an ending probability of one
+# The end label has probability 1. There is no NaN and no endless search, and the
+# threshold of the end label still lets it end.
 
 
 @every
 @pytest.mark.parametrize("frames", [2, 3, 20])
-def test_row_10_certain_end(kind, options, frames):
+def test_an_end_of_probability_one(kind, options, frames):
     scorer = TableScorer([logs(0.75, 0.25, 0.0), logs(0.0, 0.0, 1.0)])
     search = searching(kind, scorer, 2, **options)
     hyps = search(encoder_output(0, frames))
@@ -299,7 +304,7 @@ def test_row_10_certain_end(kind, options, frames):
     assert search.trace[0].steps == 2
 
 
-def test_row_10_certain_end_at_the_first_position():
+def test_an_end_of_probability_one_at_the_first_position():
     search = searching(ExplicitLengthBeamSearch, TableScorer([logs(0.0, 0.0, 1.0)]), 5)
     hyps = search(encoder_output(0, 20))
     assert [labels(h) for h in hyps] == [(END,)]
@@ -307,7 +312,7 @@ def test_row_10_certain_end_at_the_first_position():
     assert list(search.trace[0].p_end) == [1.0]
 
 
-def test_row_10_almost_certain_end_keeps_the_scores_of_what_comes_later():
+def test_an_almost_certain_end_keeps_the_scores_of_what_comes_later():
     # N=1: $ all but 1e-6. N=2: a$ .8e-6, aa .15e-6, ab .05e-6: final(a$) = .8 * 1e-6.
     scorer = TableScorer({(): logs(1e-6, 0.0, 1 - 1e-6)}, MOSTLY_END)
     search = searching(ExplicitLengthBeamSearch, scorer, 5, nbest=2, exact_nbest=True)
@@ -316,11 +321,12 @@ def test_row_10_almost_certain_end_keeps_the_scores_of_what_comes_later():
     assert hyps[1].score == pytest.approx(math.log(0.8e-6), abs=1e-3)
 
 
-# Row 12: N counts the end label
+# Some decoders count the end label, some do not. The position N counts it, as in the
+# paper; the minimum length counts the labels of the text alone, as in ESPnet.
 
 
 @every
-def test_row_12_minimum_counts_the_labels_of_the_text_as_in_espnet(kind, options):
+def test_the_minimum_counts_the_labels_of_the_text_as_in_espnet(kind, options):
     scorer = TableScorer([logs(0.06, 0.04, 0.9)])
     shortest = []
     for search in (
@@ -333,7 +339,7 @@ def test_row_12_minimum_counts_the_labels_of_the_text_as_in_espnet(kind, options
 
 
 @every
-def test_row_12_maximum_counts_the_end_label(kind, options):
+def test_the_maximum_counts_the_end_label(kind, options):
     # aa$ ends at N=3. A limit of 3 lets it; a limit of 2 forces it, one position behind.
     scorer = TableScorer(
         [logs(0.9, 0.1, 0.0), logs(0.8, 0.2, 0.0), logs(0.04, 0.01, 0.95)]
@@ -345,7 +351,7 @@ def test_row_12_maximum_counts_the_end_label(kind, options):
     assert (within.forced, behind.forced) == (False, True)
 
 
-def test_row_12_length_normalisation_counts_the_end_label():
+def test_length_normalisation_counts_the_end_label():
     scorer = TableScorer([logs(0.9, 0.1, 0.0), logs(0.04, 0.01, 0.95)])
     best = searching(SimpleBeamSearch, scorer, 1, length_norm=True)(
         encoder_output(0, 9)
@@ -353,7 +359,7 @@ def test_row_12_length_normalisation_counts_the_end_label():
     assert best.score == near(math.log(0.9 * 0.95) / 2)
 
 
-def test_row_12_primer_is_not_counted():
+def test_the_primer_is_not_counted():
     scorer = TableScorer([logs(0.9, 0.1, 0.0), logs(0.04, 0.01, 0.95)], start=4)
     primer = [END, B, B, B]
     search = searching(SimpleBeamSearch, scorer, 1, primer=primer, length_norm=True)
@@ -388,13 +394,14 @@ def test_scores_can_be_used_as_those_of_espnets_hypotheses(kind):
         assert all(type(v.item()) is float for v in best.scores.values())
 
 
-# Row 13: a beam larger than what there is
+# The beam is larger than the vocabulary, or than all candidates. The search works, and
+# the n-best list has no place without a hypothesis.
 
 
 @every
 @pytest.mark.parametrize("beam", [3, 4, 7, 1000])
 @pytest.mark.parametrize("frames", [1, 2, 3])
-def test_row_13_beam_larger_than_all_candidates(kind, options, beam, frames):
+def test_a_beam_larger_than_all_candidates(kind, options, beam, frames):
     hyps = searching(kind, RandomScorer(2, 3), beam, **options)(
         encoder_output(0, frames)
     )
@@ -405,7 +412,7 @@ def test_row_13_beam_larger_than_all_candidates(kind, options, beam, frames):
 
 
 @both
-def test_row_13_impossible_candidates_take_no_place(kind):
+def test_impossible_candidates_take_no_place(kind):
     # Two labels of eight are possible at each position.
     scorer = TableScorer([logs(0.6, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.4)])
     hyps = searching(kind, scorer, 6)(encoder_output(0, 4))
@@ -413,18 +420,19 @@ def test_row_13_impossible_candidates_take_no_place(kind):
 
 
 @both
-def test_row_13_vocabulary_of_the_end_label_alone(kind):
+def test_a_vocabulary_of_the_end_label_alone(kind):
     hyps = searching(kind, TableScorer([[0.0]]), 5)(encoder_output(0, 4))
     assert [h.yseq.tolist() for h in hyps] == [[0, 0]]
     assert hyps[0].score == 0.0
 
 
-# Row 14: what scorers may return
+# A scorer returns NaN: an error names it and the position. It returns -inf for all
+# labels but one: the search works.
 
 
 @both
 @pytest.mark.parametrize("position", [1, 3])
-def test_row_14_nan_is_an_error_that_names_scorer_and_position(kind, position):
+def test_nan_is_an_error_that_names_scorer_and_position(kind, position):
     scorers = {
         "decoder": TableScorer([logs(0.9, 0.07, 0.03)]),
         "lm": NanScorer(3, position),
@@ -438,7 +446,7 @@ def test_row_14_nan_is_an_error_that_names_scorer_and_position(kind, position):
 
 @both
 @pytest.mark.parametrize("partial", [PartialScorer, BatchPartialScorer])
-def test_row_14_nan_of_a_partial_scorer(kind, partial):
+def test_nan_of_a_partial_scorer(kind, partial):
     class Broken(partial):
         def log_probs(self, utterance, prefix):
             return [math.nan] * 3 if self.position(prefix) == 2 else logs(*[1 / 3] * 3)
@@ -451,7 +459,7 @@ def test_row_14_nan_of_a_partial_scorer(kind, partial):
 
 @every
 @pytest.mark.parametrize("beam", [1, 4])
-def test_row_14_one_possible_label_at_each_position(kind, options, beam):
+def test_one_possible_label_at_each_position(kind, options, beam):
     scorer = OneLabelScorer(5, [3, 0, 2, 4])
     hyps = searching(kind, scorer, beam, **options)(encoder_output(0, 9))
     assert [labels(h) for h in hyps] == [(3, 0, 2, 4)]
@@ -459,7 +467,7 @@ def test_row_14_one_possible_label_at_each_position(kind, options, beam):
 
 
 @every
-def test_row_14_no_possible_label_is_a_result_all_the_same(kind, options):
+def test_no_possible_label_is_a_result_all_the_same(kind, options):
     scorer = OneLabelScorer(5, [3, 0, None])
     hyps = searching(kind, scorer, 4, **options)(encoder_output(0, 9))
     assert [labels(h) for h in hyps] == [(3, 0, 4)]
@@ -468,7 +476,7 @@ def test_row_14_no_possible_label_is_a_result_all_the_same(kind, options):
 
 
 @both
-def test_row_14_running_ones_die_out_beside_an_ended_one(kind):
+def test_running_hypotheses_die_out_beside_an_ended_one(kind):
     # $ .4 at once; a .6 has nothing behind it.
     scorer = TableScorer([logs(0.6, 0.0, 0.4), logs(0.0, 0.0, 0.0)])
     search = searching(kind, scorer, 3)
@@ -479,7 +487,7 @@ def test_row_14_running_ones_die_out_beside_an_ended_one(kind):
 
 
 @both
-def test_row_14_scorers_that_exclude_each_others_labels(kind):
+def test_scorers_that_exclude_each_others_labels(kind):
     # Only b is possible for both, then only $.
     scorers = {
         "decoder": TableScorer([logs(0.5, 0.5, 0.0), logs(0.0, 0.5, 0.5)]),
@@ -492,11 +500,12 @@ def test_row_14_scorers_that_exclude_each_others_labels(kind):
     assert best.original_score == near(1.5 * math.log(0.25))
 
 
-# Row 16: hypotheses keep their own numbers
+# Scores were kept as views of a tensor that a later step overwrote. A hypothesis keeps
+# its own numbers.
 
 
 @every
-def test_row_16_scores_do_not_live_in_a_scorers_buffer(kind, options):
+def test_scores_do_not_live_in_a_scorers_buffer(kind, options):
     scorer = BufferScorer(5, 6)
     search = searching(kind, scorer, 6, **options)
     hyps = search(encoder_output(0, 8))
@@ -510,7 +519,7 @@ def test_row_16_scores_do_not_live_in_a_scorers_buffer(kind, options):
 
 
 @every
-def test_row_16_a_later_search_leaves_earlier_results_alone(kind, options):
+def test_a_later_search_leaves_earlier_results_alone(kind, options):
     search = searching(kind, BufferScorer(6, 6), 6, **options)
     hyps, trace = search(encoder_output(0, 8)), search.trace[0]
     before, seen = facts(hyps), list(trace.best_final)
@@ -522,7 +531,7 @@ def test_row_16_a_later_search_leaves_earlier_results_alone(kind, options):
 
 
 @every
-def test_row_16_a_scorers_own_tensors_are_left_alone(kind, options):
+def test_a_scorers_own_tensors_are_left_alone(kind, options):
     class Stored(TableScorer):
         stored = torch.tensor([logs(0.5, 0.3, 0.2)] * 20)
 
@@ -539,13 +548,14 @@ def test_row_16_a_scorers_own_tensors_are_left_alone(kind, options):
     assert scorer.stored.equal(before)
 
 
-# Row 17: the final score of a scorer
+# A scorer has a final score, as a language model's. It is added once, when the
+# hypothesis ends, whether batched or not.
 
 
 @every
 @pytest.mark.parametrize("scorer_kind", [FinalScorer, PlainFinalScorer])
 @pytest.mark.parametrize("batch", [False, True])
-def test_row_17_final_score_is_added_once(kind, options, scorer_kind, batch):
+def test_the_final_score_is_added_once(kind, options, scorer_kind, batch):
     scorer = scorer_kind(8, 5)
     search = build(kind, {"lm": scorer}, {"lm": 0.5}, 4, 5, **options)
     if batch:
@@ -563,7 +573,7 @@ def test_row_17_final_score_is_added_once(kind, options, scorer_kind, batch):
 
 
 @both
-def test_row_17_final_score_of_a_forced_end(kind):
+def test_the_final_score_of_a_forced_end(kind):
     table = [logs(0.9, 0.1, 0.0)] * 3 + [logs(0.4, 0.1, 0.5)]
     scorer = TableScorer(table, finals={(A,) * 3: math.log(0.25)})
     (best,) = searching(kind, scorer, 1)(encoder_output(0, 3))
@@ -571,7 +581,9 @@ def test_row_17_final_score_of_a_forced_end(kind):
     assert best.original_score == near(math.log(0.9**3 * 0.5 * 0.25))
 
 
-# Rows 18 to 20: batches and short input
+# Batches and short input. An utterance has the labels and scores in a padded batch that
+# it has alone. One that is too short for the encoder gets an empty result and leaves
+# the others alone. Empty input, or one frame, has a result, never an empty list.
 
 
 @every
@@ -579,7 +591,7 @@ def test_row_17_final_score_of_a_forced_end(kind):
     "scorer_kind",
     [RandomScorer, PlainRandomScorer, AllFramesScorer, PlainAllFramesScorer],
 )
-def test_row_18_alone_and_in_a_padded_batch(kind, options, scorer_kind):
+def test_the_same_alone_and_in_a_padded_batch(kind, options, scorer_kind):
     search = searching(kind, scorer_kind(9, 5), 5, **options)
     xs = [encoder_output(i, T) for i, T in enumerate([3, 7, 5, 1])]
     alone = [search(x) for x in xs]
@@ -591,7 +603,7 @@ def test_row_18_alone_and_in_a_padded_batch(kind, options, scorer_kind):
 
 @every
 @pytest.mark.parametrize("frames", [[0], [0, 6], [4, 0, 6, 0], [0, 0]])
-def test_row_19_utterance_without_frames_in_a_batch(kind, options, frames):
+def test_an_utterance_without_frames_leaves_its_batch_alone(kind, options, frames):
     search = searching(kind, RandomScorer(10, 5), 3, **options)
     xs = [encoder_output(i, T) for i, T in enumerate(frames)]
     alone = [search(x) for x in xs]
@@ -616,7 +628,7 @@ def test_row_19_utterance_without_frames_in_a_batch(kind, options, frames):
 )
 @pytest.mark.parametrize("frames", [0, 1])
 @pytest.mark.parametrize("end_bias", [-9.0, 9.0])
-def test_row_20_a_result_for_every_length(
+def test_a_result_for_every_length(
     kind, options, beam, maxlenratio, minlenratio, frames, end_bias
 ):
     search = searching(kind, PlainRandomScorer(11, 4, end_bias), beam, **options)
@@ -629,7 +641,7 @@ def test_row_20_a_result_for_every_length(
 
 
 @both
-def test_row_20_empty_input_ends_behind_the_primer(kind):
+def test_empty_input_ends_behind_the_primer(kind):
     scorer = RandomScorer(0, 4, start=3)
     search = searching(kind, scorer, 2, primer=[3, 0, 1])
     (best,) = search(encoder_output(0, 0))
@@ -639,11 +651,15 @@ def test_row_20_empty_input_ends_behind_the_primer(kind):
 
 @both
 @pytest.mark.parametrize("scorer_kind", [TableScorer, PlainTableScorer])
-def test_row_20_one_frame(kind, scorer_kind):
+def test_one_frame(kind, scorer_kind):
     # Limit 1: the end label .3 is within the beam of two, and alone within the limit.
     hyps = searching(kind, scorer_kind([logs(0.6, 0.1, 0.3)]), 2)(encoder_output(0, 1))
     assert [labels(h) for h in hyps] == [(END,)]
     assert not hyps[0].forced
+
+
+# The memory is too small for a large beam or long audio. The work is split and goes on,
+# or an error says of which utterance, and what to lower.
 
 
 @pytest.fixture
@@ -663,7 +679,7 @@ def room_for(monkeypatch):
 
 
 @both
-def test_row_21_batch_too_large_for_the_memory_is_halved(kind, room_for, caplog):
+def test_a_batch_too_large_for_the_memory_is_halved(kind, room_for, caplog):
     frames = [7, 9, 5]
     x, lengths = padded([encoder_output(b, n) for b, n in enumerate(frames)])
     search = searching(kind, RandomScorer(5, 6), 4)
@@ -679,14 +695,14 @@ def test_row_21_batch_too_large_for_the_memory_is_halved(kind, room_for, caplog)
 
 
 @both
-def test_row_21_one_utterance_too_large_says_what_to_lower(kind, room_for):
+def test_one_utterance_too_large_says_what_to_lower(kind, room_for):
     x, lengths = padded([encoder_output(b, n) for b, n in enumerate([7, 9])])
     room_for(0)
     with pytest.raises(MemoryError, match="beam_size 4 and 7 encoder frames.* lower"):
         searching(kind, RandomScorer(5, 6), 4)(x, x_lengths=lengths)
 
 
-def test_row_21_other_errors_stay_what_they_are():
+def test_other_errors_stay_what_they_are():
     class Broken(RandomScorer):
         def batch_score(self, ys, states, xs):
             raise RuntimeError("shapes do not fit")

@@ -1,5 +1,6 @@
 """The coverage terms: by hand, and with the attention of ESPnet's own decoders."""
 
+import functools
 import itertools
 import math
 
@@ -39,7 +40,9 @@ def test_sum_of_logs_by_hand():
 def make_decoder(kind):
     torch.manual_seed(4)
     if kind == "transformer":
-        decoder = TransformerDecoder(V, D, attention_heads=2, linear_units=9)
+        decoder = TransformerDecoder(
+            V, D, attention_heads=2, linear_units=9, num_blocks=2
+        )
     else:
         att_conf = dict(atype=kind, num_att=1, adim=8, aheads=2, awin=3, aconv_chans=3)
         att_conf["aconv_filts"] = 4
@@ -115,13 +118,19 @@ def test_unlimited_beam_finds_the_best_by_score_and_coverage(kind, threshold):
     if threshold is not None:
         conf["threshold"] = threshold
 
+    @functools.cache
+    def asked(prefix):  # ESPnet's scores of the next label, state, attention
+        yseq = torch.tensor([EOS, *prefix])
+        state = asked(prefix[:-1])[1] if prefix else decoder.init_state(frames)
+        scores, state = decoder.score(yseq, state, frames)
+        return scores.tolist(), state, espnets_attention(decoder, yseq, frames)
+
     def rank(sequence):
-        yseq = torch.tensor([EOS, *sequence, EOS])
-        state, q, attended = decoder.init_state(frames), 0.0, 0.0
-        for n in range(1, len(yseq)):
-            scores, state = decoder.score(yseq[:n], state, frames)
-            q += float(scores[yseq[n]])
-            attended = attended + espnets_attention(decoder, yseq[:n], frames)
+        q, attended = 0.0, 0.0
+        for n, label in enumerate([*sequence, EOS]):
+            scores, _, attention = asked(sequence[:n])
+            q += scores[label]
+            attended = attended + attention
         if threshold is None:
             seen = attended.clamp(max=1.0).log().sum()
         else:
@@ -164,7 +173,9 @@ def test_batch_with_coverage_equals_its_utterances(kind, coverage):
     )
     utts = [memory.frames(b) for b in range(len(memory))]
     x, lengths = padded(utts)
-    for alone, batched in zip(map(search, utts), search(x, x_lengths=lengths)):
+    for alone, batched in zip(
+        map(search, utts), search(x, x_lengths=lengths), strict=True
+    ):
         assert labels(alone[0]) == labels(batched[0])
         assert alone[0].score == pytest.approx(batched[0].score, abs=1e-4)
 

@@ -9,7 +9,7 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -166,7 +166,7 @@ def _outcomes(
         yield from outcomes
 
 
-def _watched(outcomes: Iterable[Outcome], total: int) -> Iterator[Outcome]:
+def _watched(outcomes: Iterable[Outcome], total: int) -> Generator[Outcome, None, None]:
     """Report progress: a bar to a person, a line now and then to a log."""
     from tqdm import tqdm
     from tqdm.contrib.logging import logging_redirect_tqdm
