@@ -102,8 +102,10 @@ def test_what_is_missing_is_a_line_per_kind_after_the_tables(made):
     shown, _, rows = missing.partition("<details><summary>Row by row</summary>")
     assert shown.strip().splitlines() == [
         "- nothing is decoded of dev-clean (2 rows), dev-other (1 row)",
-        "- † not finished: dev-other (1 row); the numbers are of the utterances decoded "
-        "so far, and no comparison, plot or mark has them",
+        (
+            "- † not finished: dev-other (1 row); the numbers are of the utterances "
+            "decoded so far, and no comparison, plot or mark has them"
+        ),
     ]
     assert [line for line in rows.splitlines() if line.startswith("- ")] == [
         "- `simple_8`: nothing of dev-clean",

@@ -95,6 +95,8 @@ def steps_figure(
     n_columns = min(2, len(shown))
     n_rows = math.ceil(len(shown) / n_columns)
     note = "Mean number of positions that are searched."
+    if any(curve.thin.any() for curve in curves.values()):
+        note = f"{note} {THIN_NOTE}"
     figure, rows = grid(
         n_rows, n_columns, room(panel.labels for panel in shown), title(known), note
     )

@@ -138,7 +138,7 @@ def grid(
 
 def head(axes: Axes, title: str) -> None:
     """Say above a panel what it shows."""
-    axes.set_title(title, fontsize=9, loc="left")
+    axes.set_title(title, fontsize=9, loc="left", pad=9)  # clear of markers
 
 
 def beam_axis(axes: Axes, beams: Sequence[int]) -> None:

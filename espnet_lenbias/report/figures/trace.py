@@ -43,6 +43,7 @@ def ending_figure(trace: "Trace", title: str) -> Figure:
         left,
         color=_BLUE,
         marker="o",
+        clip_on=False,
         label="not ended yet, $\\prod_{n \\leq N} (1-p_n(\\$|x))$",
     )
     axes.plot(
@@ -50,6 +51,7 @@ def ending_figure(trace: "Trace", title: str) -> Figure:
         best,
         color=_VERMILION,
         marker="s",
+        clip_on=False,
         label="best final score so far, exponentiated",
     )
     axes.axvline(
@@ -86,7 +88,7 @@ def places_figure(trace: "Trace", title: str) -> Figure:
     )
     places.set_ylabel("hypotheses in the beam")
     places.legend(loc="lower left")
-    best.plot(positions, trace.best_final, color=_VERMILION, marker="s")
+    best.plot(positions, trace.best_final, color=_VERMILION, marker="s", clip_on=False)
     best.axvline(
         trace.steps,
         color=GREY,
