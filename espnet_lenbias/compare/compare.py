@@ -9,8 +9,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from espnet_lenbias.compare.utterances import Utterance, batches
 from espnet_lenbias.options.audio_files import read_audio
 from espnet_lenbias.options.registry import (
     ESPNET,
@@ -18,18 +19,17 @@ from espnet_lenbias.options.registry import (
     check_search_conf,
     search_options,
 )
-from espnet_lenbias.report.scoring import read_text
+from espnet_lenbias.report.figures.looks import Kind
+from espnet_lenbias.report.systems import option_names
 
 if TYPE_CHECKING:  # slow to load, and not all that imports this decodes
     import torch
 
     from espnet_lenbias.espnet_compat import BeamSearch, Hypothesis
 
-_T = TypeVar("_T")
-
 
 @dataclass(frozen=True)
-class Row:
+class ComparedSearch:
     """A search to compare."""
 
     label: str  # what tables and plots call it
@@ -37,15 +37,10 @@ class Row:
     beam_size: int
     conf: Mapping[str, Any] = field(default_factory=dict)  # as search_conf
 
-
-@dataclass(frozen=True)
-class Utterance:
-    """What is decoded, and what was said."""
-
-    dataset: str
-    key: str
-    reference: str
-    audio: Path
+    @property
+    def kind(self) -> Kind:
+        """What decides how figures draw it."""
+        return Kind(self.search, option_names(self.conf))
 
 
 @dataclass(frozen=True)
@@ -66,7 +61,7 @@ class Result:
 
 def compare(
     model: Any,
-    rows: Sequence[Row],
+    rows: Sequence[ComparedSearch],
     utterances: Sequence[Utterance],
     batch_size: int = 1,
 ) -> Iterator[list[Result]]:
@@ -91,46 +86,6 @@ def compare(
         yield [r for c in contestants for r in c.decode(batch, encoded)]
 
 
-def batches(
-    utterances: Sequence[Utterance], batch_size: int
-) -> Iterator[Sequence[Utterance]]:
-    """Yield so many utterances at a time, the last time those that are left."""
-    for start in range(0, len(utterances), batch_size):
-        yield utterances[start : start + batch_size]
-
-
-def spread(items: Sequence[_T], count: int) -> Sequence[_T]:
-    """Return so many of the items, evenly spaced; all for 0, or if there are fewer."""
-    if not 0 < count < len(items):
-        return items
-    return [items[i * len(items) // count] for i in range(count)]
-
-
-def read_set(root: Path, name: str) -> list[Utterance]:
-    """List the utterances of a set in LibriSpeech's layout.
-
-    Raises:
-        FileNotFoundError: Says which transcripts or audio are missing.
-    """
-    utterances = [
-        Utterance(name, key, text, path.with_name(f"{key}.flac"))
-        for path in sorted((root / name).rglob("*.trans.txt"))
-        for key, text in read_text(path).items()
-    ]
-    if not utterances:
-        raise FileNotFoundError(
-            f"there are no transcripts {root / name}/<speaker>/<chapter>/*.trans.txt: "
-            "the folder to name is the one that holds the sets, in LibriSpeech's layout"
-        )
-    missing = [u.audio for u in utterances if not u.audio.is_file()]
-    if missing:
-        raise FileNotFoundError(
-            f"{len(missing)} of the {len(utterances)} audio files of {name} are "
-            f"missing, e.g. {missing[0]}"
-        )
-    return utterances
-
-
 def encode(model: Any, audio: Path) -> "torch.Tensor":
     """Return the encoder output of an audio file, (T, D)."""
     import torch
@@ -140,10 +95,11 @@ def encode(model: Any, audio: Path) -> "torch.Tensor":
     lengths = torch.tensor([speech.size(1)], device=model.device)
     with torch.no_grad():
         x, _ = model.asr_model.encode(speech=speech, speech_lengths=lengths)
-    return (x[0] if isinstance(x, tuple) else x)[0]  # a tuple: with intermediate CTC
+    output: torch.Tensor = x[0] if isinstance(x, tuple) else x  # with intermediate CTC
+    return output[0]
 
 
-def row_search(model: Any, row: Row) -> "BeamSearch":
+def row_search(model: Any, row: ComparedSearch) -> "BeamSearch":
     """Return a row's search over the model's scorers.
 
     Raises:
@@ -159,7 +115,7 @@ def row_search(model: Any, row: Row) -> "BeamSearch":
             f"model's vocabulary, not {row.beam_size}"
         )
     best_only = {"nbest": 1} if "nbest" in search_options(row.search) else {}
-    search = build_search(
+    search: BeamSearch = build_search(
         row.search, model.beam_search, row.beam_size, **{**best_only, **row.conf}
     )
     return search.to(device=model.device, dtype=getattr(torch, model.dtype)).eval()
@@ -168,7 +124,7 @@ def row_search(model: Any, row: Row) -> "BeamSearch":
 class Contestant:
     """A row's search on a loaded model, timed."""
 
-    def __init__(self, model: Any, row: Row, batch_size: int):
+    def __init__(self, model: Any, row: ComparedSearch, batch_size: int):
         """Build the search; see :func:`compare`."""
         self.model = model
         self.row = row
@@ -219,9 +175,10 @@ class Contestant:
         ratios = (self.model.maxlenratio, self.model.minlenratio)
         with torch.no_grad():
             if len(encoded) == 1:
-                return self.search(encoded[0], *ratios)[:1]
+                best: list[Hypothesis] = self.search(encoded[0], *ratios)[:1]
+                return best
             lengths = torch.tensor([len(x) for x in encoded], device=encoded[0].device)
-            x = torch.nn.utils.rnn.pad_sequence(encoded, batch_first=True)
+            x = torch.nn.utils.rnn.pad_sequence(list(encoded), batch_first=True)
             return [nbest[0] for nbest in self.search(x, *ratios, x_lengths=lengths)]
 
     def _steps(self, n_utts: int) -> list[int]:
@@ -260,7 +217,8 @@ class PositionCounter:
 def _text(model: Any, hyp: "Hypothesis") -> str:
     """Return the text of a hypothesis as ESPnet does: without blanks, whose id is 0."""
     ids = [label for label in hyp.yseq[1:-1].tolist() if label != 0]
-    return model.tokenizer.tokens2text(model.converter.ids2tokens(ids))
+    text: str = model.tokenizer.tokens2text(model.converter.ids2tokens(ids))
+    return text
 
 
 def _now(x: "torch.Tensor") -> float:

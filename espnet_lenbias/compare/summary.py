@@ -27,7 +27,7 @@ class ErrorLine:
 
 
 @dataclass(frozen=True)
-class ExampleLine:
+class TranscriptLine:
     """What a search made of one utterance."""
 
     search: str = column("search")
@@ -80,10 +80,12 @@ def most_shortened(results: Iterable[Result], search: str) -> str:
     return worst.utterance
 
 
-def example_lines(results: Iterable[Result], utterance: str) -> list[ExampleLine]:
+def transcript_lines(results: Iterable[Result], utterance: str) -> list[TranscriptLine]:
     """Return a line for each result of an utterance."""
     return [
-        ExampleLine(r.search, r.beam_size, r.original_score, r.score, r.steps, r.text)
+        TranscriptLine(
+            r.search, r.beam_size, r.original_score, r.score, r.steps, r.text
+        )
         for r in results
         if r.utterance == utterance
     ]

@@ -78,7 +78,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     from espnet_lenbias.decoding.dataset import reason
     from espnet_lenbias.decoding.decode import load_model
     from espnet_lenbias.espnet_compat import TooShortUttError
-    from espnet_lenbias.report.course import explain
+    from espnet_lenbias.report.explanation import explain
 
     title = f"{own.audio.stem}, {args.search}, beam {args.beam_size}"
     try:

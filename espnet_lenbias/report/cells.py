@@ -9,7 +9,7 @@ import numpy as np
 
 from espnet_lenbias.report.bootstrap import resampled_totals
 from espnet_lenbias.report.decodings import Decoding, ReferenceSet
-from espnet_lenbias.report.scoring import Errors, align
+from espnet_lenbias.report.scoring import Array, Errors, ResampledErrors, align
 from espnet_lenbias.report.systems import System, label
 from espnet_lenbias.report.tables import column
 
@@ -20,8 +20,8 @@ class Cell:
 
     decoding: Decoding
     keys: Sequence[str]  # n, sorted
-    counts: np.ndarray  # (n, 4); see scoring.align
-    resampled: Errors  # arrays of one number for each resample
+    counts: Array  # (n, 4); see scoring.align
+    resampled: ResampledErrors
 
     @property
     def system(self) -> System:
@@ -61,9 +61,10 @@ class Cell:
         return Errors(len(self.keys), *self.counts.sum(axis=0).tolist())
 
     @property
-    def right(self) -> np.ndarray:
+    def right(self) -> Array:
         """Whether an utterance has no error, (n,) bool."""
-        return self.counts[:, 1:].sum(axis=1) == 0
+        right: Array = self.counts[:, 1:].sum(axis=1) == 0
+        return right
 
     @property
     def failed(self) -> int:
@@ -97,15 +98,15 @@ def score(decodings: Iterable[Decoding]) -> list[Cell]:
     decodings = list(decodings)
     keys = [tuple(sorted(decoding.texts)) for decoding in decodings]
     counts = [_count(d, of_it) for d, of_it in zip(decodings, keys, strict=True)]
-    groups: dict[tuple, list[int]] = {}
+    groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     for i, decoding in enumerate(decodings):
         groups.setdefault((decoding.references.name, keys[i]), []).append(i)
-    totals: dict[int, np.ndarray] = {}  # (R, 4) of each decoding
+    totals: dict[int, Array] = {}  # (R, 4) of each decoding
     for group in groups.values():
         stacked = resampled_totals(np.stack([counts[i] for i in group], axis=1))
         totals |= zip(group, np.moveaxis(stacked, 1, 0), strict=True)
     return [
-        Cell(decoding, keys[i], counts[i], Errors(len(keys[i]), *totals[i].T))
+        Cell(decoding, keys[i], counts[i], ResampledErrors(len(keys[i]), *totals[i].T))
         for i, decoding in enumerate(decodings)
     ]
 
@@ -115,7 +116,7 @@ def cells_of(cells: Iterable[Cell], dataset: str) -> list[Cell]:
     return [cell for cell in cells if cell.dataset == dataset]
 
 
-def _count(decoding: Decoding, keys: Sequence[str]) -> np.ndarray:
+def _count(decoding: Decoding, keys: Sequence[str]) -> Array:
     """Return the errors of these utterances, (n, 4)."""
     references = [decoding.references.texts[key] for key in keys]
     return align(references, [decoding.texts[key] for key in keys])

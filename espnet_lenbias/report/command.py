@@ -58,7 +58,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     # Here, not above: `--help` need not wait for matplotlib.
     from espnet_lenbias.report.cells import score
     from espnet_lenbias.report.decodings import read_decodings
-    from espnet_lenbias.report.document import notes
+    from espnet_lenbias.report.missing import notes
     from espnet_lenbias.report.table1 import table1
     from espnet_lenbias.report.table2 import find_utterances
     from espnet_lenbias.report.write import write_report
@@ -77,7 +77,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     write_report(folder, name, systems, cells, detail, args.utterances)
     print(table1(systems, cells, detail))
     for note in notes(systems, cells):
-        print(note)
+        print(note.summary)
     print(f"tables and plots are in {folder}: see report.md")
     return 0
 

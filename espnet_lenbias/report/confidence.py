@@ -110,5 +110,5 @@ def reliability_lines(cell: Cell) -> list[ReliabilityLine]:
     ]
 
 
-def _place(cell: Cell) -> tuple:
+def _place(cell: Cell) -> tuple[tuple[bool, bool], int]:
     return cell.system.models, cell.system.beam_size

@@ -88,7 +88,7 @@ def _read_systems(folder: Path) -> list[System]:
             f"{folder} is the folder of one system: name the one above it, which holds "
             f"the systems to compare, each with its {CONFIG}"
         )
-    systems: dict[tuple, System] = {}
+    systems: dict[tuple[tuple[str, float], int], System] = {}
     for path in sorted(p for p in folder.iterdir() if p.is_dir()):
         if (path / CONFIG).is_file():
             system = read_system(path / CONFIG)

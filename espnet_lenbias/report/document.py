@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from espnet_lenbias.report.bootstrap import LEVEL, RESAMPLES
 from espnet_lenbias.report.cells import Cell, cells_of
 from espnet_lenbias.report.confidence import ConfidenceLine
+from espnet_lenbias.report.missing import notes
 from espnet_lenbias.report.paired import PairedLine
 from espnet_lenbias.report.systems import PROPOSED, System
 from espnet_lenbias.report.table1 import UNFINISHED, table1, wer_by_beam
@@ -34,33 +35,8 @@ class Contents:
 
 def document(contents: Contents) -> str:
     """Return report.md."""
-    sections = (_head, _notes, _table1, _by_beam, _paired, _table2, _confidence)
+    sections = (_head, _table1, _by_beam, _paired, _table2, _confidence, _missing)
     return _join(section(contents) for section in sections)
-
-
-def notes(systems: Iterable[System], cells: Sequence[Cell]) -> list[str]:
-    """Say what is missing: whole systems, sets of a system, utterances of a set."""
-    sets = sorted({cell.dataset for cell in cells})
-    lines = []
-    for system in systems:
-        own = {cell.dataset: cell for cell in cells if cell.system == system}
-        absent = [name for name in sets if name not in own]
-        if absent:
-            lines.append(f"`{system.tag}`: nothing is decoded of {', '.join(absent)}")
-        for name, cell in own.items():
-            count = len(cell.references.texts)
-            if not cell.complete:
-                lines.append(
-                    f"{UNFINISHED} `{system.tag}`, {name}: only {len(cell.keys)} of "
-                    f"{count} utterances are decoded; its numbers are of these, and no "
-                    "comparison, plot or mark has them"
-                )
-            if cell.failed:
-                lines.append(
-                    f"`{system.tag}`, {name}: {cell.failed} of {count} utterances have "
-                    "no hypothesis (their score is nan); they count as empty output"
-                )
-    return lines
 
 
 def _head(contents: Contents) -> str:
@@ -79,19 +55,14 @@ def _head(contents: Contents) -> str:
     )
 
 
-def _notes(contents: Contents) -> str:
-    lines = notes(contents.systems, contents.cells)
-    if not lines:
-        return ""
-    return "## What is missing\n\n" + "\n".join(f"- {line}" for line in lines)
-
-
 def _table1(contents: Contents) -> str:
     table = table1(contents.systems, contents.cells, contents.detail)
+    unfinished = any(not cell.complete for cell in contents.cells)
+    mark = f" {UNFINISHED}: not finished, see the end." if unfinished else ""
     return (
         "## Table 1: word error rates (%)\n\n"
         f"`{contents.detail} words` is the mean length of the output. The lowest error "
-        f"rate of each column is bold. Intervals are in table1.csv.\n\n{table}"
+        f"rate of each column is bold. Intervals are in table1.csv.{mark}\n\n{table}"
     )
 
 
@@ -133,6 +104,7 @@ def _table2(contents: Contents) -> str:
         "Mean search steps of an utterance:\n\n"
         + steps_table(contents.systems, contents.cells)
     )
+    parts += _pictures(contents, "search steps")
     return _join(parts)
 
 
@@ -149,6 +121,18 @@ def _confidence(contents: Contents) -> str:
         f"{table}"
     )
     return _join([text, *_pictures(contents, "reliability")])
+
+
+def _missing(contents: Contents) -> str:
+    found = notes(contents.systems, contents.cells)
+    if not found:
+        return ""
+    kinds = "\n".join(f"- {note.summary}" for note in found)
+    rows = "\n".join(f"- {line}" for note in found for line in note.details)
+    return (
+        f"## What is missing\n\n{kinds}\n\n"
+        f"<details><summary>Row by row</summary>\n\n{rows}\n\n</details>"
+    )
 
 
 def _join(parts: Iterable[str]) -> str:

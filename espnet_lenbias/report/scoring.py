@@ -4,9 +4,11 @@ Texts are taken as they are, without any normalisation, and words are what stand
 white space. The alignment is the one with the fewest errors.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import jiwer
 import numpy as np
@@ -14,47 +16,71 @@ import numpy as np
 # What the kinds of jiwer's alignment add to, in the order of the fields of `Errors`.
 _KINDS = ("equal", "substitute", "delete", "insert")
 
-Count = int | np.ndarray
+Array = np.ndarray[Any, Any]
+C = TypeVar("C", int, Array)  # counts
+R = TypeVar("R", float, Array)  # ratios
 
 
 @dataclass(frozen=True)
-class Errors:
-    """Counts of words over some utterances; arrays hold those of several selections."""
+class _Counts(Generic[C, R]):
+    """Counts of words over some utterances."""
 
     utterances: int
-    hits: Count
-    substitutions: Count
-    deletions: Count
-    insertions: Count
+    hits: C
+    substitutions: C
+    deletions: C
+    insertions: C
 
     @property
-    def reference_words(self) -> Count:
+    def reference_words(self) -> C:
         return self.hits + self.substitutions + self.deletions
 
     @property
-    def hypothesis_words(self) -> Count:
+    def hypothesis_words(self) -> C:
         return self.hits + self.substitutions + self.insertions
 
     @property
-    def wer(self) -> float:
+    def wer(self) -> R:
         """Word error rate in %; NaN without reference words."""
         errors = self.substitutions + self.deletions + self.insertions
-        return 100 * _ratio(errors, self.reference_words)
+        return 100 * self.ratio(errors, self.reference_words)
 
     @property
-    def length_ratio(self) -> float:
+    def length_ratio(self) -> R:
         """Hypothesis words per reference word; NaN without reference words."""
-        return _ratio(self.hypothesis_words, self.reference_words)
+        return self.ratio(self.hypothesis_words, self.reference_words)
 
     @property
-    def mean_words(self) -> float:
+    def mean_words(self) -> R:
         """Hypothesis words per utterance; NaN without utterances."""
-        return _ratio(self.hypothesis_words, self.utterances)
+        return self.ratio(self.hypothesis_words, self.utterances)
 
     @property
-    def mean_reference_words(self) -> float:
+    def mean_reference_words(self) -> R:
         """Reference words per utterance; NaN without utterances."""
-        return _ratio(self.reference_words, self.utterances)
+        return self.ratio(self.reference_words, self.utterances)
+
+    def ratio(self, a: C, b: C | int) -> R:
+        """Return a / b, NaN where b is 0."""
+        raise NotImplementedError
+
+
+class Errors(_Counts[int, float]):
+    """Counts of words over some utterances."""
+
+    def ratio(self, a: int, b: int) -> float:
+        """Return a / b, NaN where b is 0."""
+        return a / b if b else math.nan
+
+
+class ResampledErrors(_Counts[Array, Array]):
+    """Counts of words over R resamples of some utterances; all have shape (R,)."""
+
+    def ratio(self, a: Array, b: Array | int) -> Array:
+        """Return a / b, NaN where b is 0."""
+        a, b = np.broadcast_arrays(np.asarray(a, dtype=float), b)
+        ratios: Array = np.divide(a, b, out=np.full(a.shape, np.nan), where=b != 0)
+        return ratios
 
 
 def count_errors(
@@ -80,7 +106,7 @@ def count_errors(
     return Errors(len(keys), *counts.sum(axis=0).tolist())
 
 
-def align(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
+def align(references: Sequence[str], hypotheses: Sequence[str]) -> Array:
     """Align n hypotheses with their references, word by word.
 
     Returns:
@@ -116,9 +142,3 @@ def read_text(path: Path) -> dict[str, str]:
             if key:
                 texts[key] = text[0].rstrip() if text else ""
     return texts
-
-
-def _ratio(a: Count, b: Count) -> float | np.ndarray:
-    """Return a / b, NaN where b is 0."""
-    a, b = np.broadcast_arrays(np.asarray(a, dtype=float), b)
-    return np.divide(a, b, out=np.full(a.shape, np.nan), where=b != 0)[()]

@@ -27,7 +27,7 @@ class System:
     beam_size: int
     lm_weight: float = 0.0
     ctc_weight: float = 0.0
-    heuristics: int = 0  # how many options of the search are set
+    options: frozenset[str] = frozenset()  # names of those that are set
 
     @property
     def lm(self) -> str:
@@ -50,15 +50,27 @@ class System:
         return self.lm_weight != 0, self.ctc_weight != 0
 
     @property
-    def order(self) -> tuple:
+    def order(self) -> tuple[int, int, str, float, int]:
         """The baselines come first, the proposed search last; for sorting."""
         place = {ESPNET: 0, SIMPLE: 1, PROPOSED: 3}.get(self.search, 2)
-        return (place, self.heuristics, *self.row, self.beam_size)
+        return place, len(self.options), *self.row, self.beam_size
 
 
 def label(name: str, lm_weight: float) -> str:
     """Return what a plot calls a system of this name."""
     return f"{name}, LM {lm_weight:g}" if lm_weight else name
+
+
+def option_names(conf: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the options that are set, e.g. ``length_norm``.
+
+    Coverage with a threshold is another option than without: ``coverage.threshold``.
+    """
+    names = {k for k, value in conf.items() if value is not None and value is not False}
+    coverage = conf.get("coverage")
+    if isinstance(coverage, Mapping) and coverage.get("threshold") is not None:
+        names = names - {"coverage"} | {"coverage.threshold"}
+    return frozenset(names)
 
 
 def read_system(path: Path) -> System:
@@ -94,7 +106,7 @@ def read_system(path: Path) -> System:
         beam_size=beam_size,
         lm_weight=_weight(path, config, "lm_weight"),
         ctc_weight=ctc_weight,
-        heuristics=len(options),
+        options=option_names(options),
     )
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from espnet_lenbias.report.bootstrap import interval
 from espnet_lenbias.report.cells import Cell, CellLine
@@ -55,7 +56,7 @@ _MEASURES = (
 def score_line(cell: Cell) -> ScoreLine:
     """Return what a cell says."""
     errors, resampled = cell.errors, cell.resampled
-    measures = {}
+    measures: dict[str, Any] = {}
     for name in _MEASURES:
         low, high = interval(getattr(resampled, name))
         measures |= {

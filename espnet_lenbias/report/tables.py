@@ -58,7 +58,7 @@ def write_csv(path: Path, rows: Sequence[Any]) -> None:
         writer.writerows(asdict(row) for row in rows)
 
 
-def _markdown_column(column: Field, rows: Sequence[Any]) -> list[str]:
+def _markdown_column(column: Field[Any], rows: Sequence[Any]) -> list[str]:
     """Return heading, rule and values of a column, all of one width."""
     values = [getattr(row, column.name) for row in rows]
     shown = [_show(value, column.metadata["format"]) for value in values]

@@ -1,13 +1,16 @@
 """Writing a report: tables, plots, trn files, RESULTS.md and report.md."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from espnet_lenbias.report import curves
-from espnet_lenbias.report.cells import Cell, CellLine, cells_of
+from espnet_lenbias.report.cells import Cell, cells_of
 from espnet_lenbias.report.confidence import confidence_line, rated, reliability_lines
 from espnet_lenbias.report.document import Contents, document
+from espnet_lenbias.report.figures.beam_size import errors_figure, steps_figure
+from espnet_lenbias.report.figures.looks import Kind, kinds_of
+from espnet_lenbias.report.figures.reference_length import length_figure
+from espnet_lenbias.report.figures.reliability import reliability_figure
 from espnet_lenbias.report.lengths import length_lines
 from espnet_lenbias.report.paired import paired_lines
 from espnet_lenbias.report.sclite import results_md, write_trn
@@ -54,8 +57,8 @@ def write_report(
         if lines:
             write_csv(folder / f"{table}.csv", lines)
 
-    labels = list(dict.fromkeys(system.label for system in systems))
-    plots = {name: write_plots(folder, name, tables, labels) for name in sets}
+    kinds = kinds_of(systems)
+    plots = {name: write_plots(folder, name, tables, kinds) for name in sets}
     finished = [cell for cell in cells if cell.complete]
     for cell in finished:
         write_trn(folder, cell)
@@ -77,35 +80,38 @@ def write_report(
 def write_plots(
     folder: Path,
     dataset: str,
-    tables: dict[str, list[CellLine]],
-    labels: Sequence[str],
+    tables: Mapping[str, Sequence[Any]],
+    kinds: Mapping[str, Kind],
 ) -> dict[str, str]:
     """Draw what the finished decodings of a set say.
+
+    Args:
+        folder: Where to.
+        dataset: The set.
+        tables: The lines of each table, of all sets.
+        kinds: Of all searches of the report, by label.
 
     Returns:
         The name of each plot that there is something for, and that of its file.
     """
     finished = [line for line in _of(tables["table1"], dataset) if not line.missing]
-    drawn = {
-        "beam size": (curves.beam_figure, finished),
-        "reference length": (
-            curves.length_figure,
-            _of(tables["reference_length"], dataset),
-        ),
-        "reliability": (
-            curves.reliability_figure,
-            _of(tables["reliability"], dataset),
-        ),
+    lengths = _of(tables["reference_length"], dataset)
+    bins = _of(tables["reliability"], dataset)
+    figures = {
+        "beam size": errors_figure(finished, kinds) if finished else None,
+        "search steps": steps_figure(finished, kinds),
+        "reference length": length_figure(lengths, kinds),
+        "reliability": reliability_figure(bins, kinds),
     }
     files = {}
-    for name, (draw, lines) in drawn.items():
-        if lines:
+    for name, figure in figures.items():
+        if figure is not None:
             files[name] = f"{dataset}_{name.replace(' ', '_')}.png"
-            draw(lines, labels).savefig(folder / files[name])
+            figure.savefig(folder / files[name])
     return files
 
 
-def _of(lines: Sequence[CellLine], dataset: str) -> list:
+def _of(lines: Iterable[Any], dataset: str) -> list[Any]:
     return [line for line in lines if line.dataset == dataset]
 
 

@@ -17,18 +17,17 @@ from typing import Any
 from tqdm import tqdm
 
 import espnet_lenbias
+from espnet_lenbias.compare.beam_sizes import beam_size_figure
 from espnet_lenbias.compare.compare import (
+    ComparedSearch,
     Result,
-    Row,
-    Utterance,
     compare,
     encode,
-    read_set,
     row_search,
-    spread,
 )
-from espnet_lenbias.compare.summary import error_lines, example_lines, most_shortened
-from espnet_lenbias.report.plots import beam_figure, ending_figure
+from espnet_lenbias.compare.summary import error_lines, most_shortened, transcript_lines
+from espnet_lenbias.compare.utterances import Utterance, read_set, spread
+from espnet_lenbias.report.figures.trace import ending_figure
 from espnet_lenbias.report.tables import markdown_table, write_csv
 
 HERE = Path(__file__).resolve().parent
@@ -126,6 +125,9 @@ def main(cmd: Sequence[str] | None = None) -> None:
 
     args.output_dir.mkdir(parents=True, exist_ok=True)
     text = write_tables(results, args.sets, args.output_dir)
+    kinds = {row.label: row.kind for row in rows}
+    figure = beam_size_figure(results, kinds, " and ".join(args.sets))
+    figure.savefig(args.output_dir / "beam_size.png")
     if huge:
         text += huge_table(results, huge, few, args.output_dir)
     if {"simple", "explicit_length"} <= set(args.searches):
@@ -139,7 +141,7 @@ def main(cmd: Sequence[str] | None = None) -> None:
 
 
 def describe(
-    rows: Sequence[Row], utterances: Sequence[Utterance], sets: Sequence[str]
+    rows: Sequence[ComparedSearch], utterances: Sequence[Utterance], sets: Sequence[str]
 ) -> str:
     """Return a line on what is compared."""
     words = mean(len(u.reference.split()) for u in utterances)
@@ -165,13 +167,15 @@ def load_model(model: str) -> Any:
     )
 
 
-def make_rows(searches: Sequence[str], beams: Sequence[int], largest: int) -> list[Row]:
+def make_rows(
+    searches: Sequence[str], beams: Sequence[int], largest: int
+) -> list[ComparedSearch]:
     """Return the searches to compare, each at its beam sizes."""
     rows = []
     for label in searches:
         name, conf = SEARCHES[label]
         sizes = [*beams, largest] if largest and label in AT_LARGEST else beams
-        rows += [Row(label, name, size, conf) for size in sizes]
+        rows += [ComparedSearch(label, name, size, conf) for size in sizes]
     return rows
 
 
@@ -195,12 +199,11 @@ def collect(batches: Iterable[list[Result]], n_utts: int, n_rows: int) -> list[R
 
 
 def write_tables(results: Sequence[Result], sets: Sequence[str], folder: Path) -> str:
-    """Write the results, tables and plot; return the table over all sets."""
+    """Write the results and tables; return the table over all sets."""
     by_set = [error_lines([r for r in results if r.dataset == s], s) for s in sets]
     total = error_lines(results, "all") if len(sets) > 1 else by_set.pop()
     write_csv(folder / "utterances.csv", results)
     write_csv(folder / "comparison.csv", [line for t in [*by_set, total] for line in t])
-    beam_figure(total).savefig(folder / "beam_size.png")
     return markdown_table(total)
 
 
@@ -231,12 +234,12 @@ def huge_table(
 
 def example_table(results: Sequence[Result], example: Utterance) -> str:
     """Return what each search made of an utterance, under its reference."""
-    table = markdown_table(example_lines(results, example.key))
+    table = markdown_table(transcript_lines(results, example.key))
     return f"\n{example.key} ({example.dataset}): {example.reference}\n\n{table}"
 
 
 def plot_ending(
-    model: Any, rows: Sequence[Row], example: Utterance, path: Path
+    model: Any, rows: Sequence[ComparedSearch], example: Utterance, path: Path
 ) -> None:
     """Plot the ending probabilities of an utterance, at the largest beam."""
     row = max(

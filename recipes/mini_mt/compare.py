@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from local.lines import translation_lines
 from tqdm import tqdm
 
-from espnet_lenbias.compare.compare import Contestant, Result, Row, spread
-from espnet_lenbias.compare.summary import example_lines, most_shortened
+from espnet_lenbias.compare.compare import ComparedSearch, Contestant, Result
+from espnet_lenbias.compare.summary import most_shortened, transcript_lines
+from espnet_lenbias.compare.utterances import spread
 from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.tables import markdown_table, write_csv
 
@@ -118,7 +119,7 @@ def main(cmd: Sequence[str] | None = None) -> None:
     if "simple" in args.searches:
         key = most_shortened(results, "simple")
         example = next(s for s in sentences if s.key == key)
-        table = markdown_table(example_lines(results, key))
+        table = markdown_table(transcript_lines(results, key))
         text += (
             f"\n{key}: {example.source}\n\nReference: {example.reference}\n\n{table}"
         )
@@ -156,10 +157,12 @@ def load_model(model: str, maxlenratio: float) -> Any:
     )
 
 
-def make_rows(searches: Sequence[str], beams: Sequence[int], n_vocab: int) -> list[Row]:
+def make_rows(
+    searches: Sequence[str], beams: Sequence[int], n_vocab: int
+) -> list[ComparedSearch]:
     """Return the searches to compare, each at its beam sizes."""
     return [
-        Row(label, SEARCHES[label][0], beam, SEARCHES[label][1])
+        ComparedSearch(label, SEARCHES[label][0], beam, SEARCHES[label][1])
         for label in searches
         for beam in beams
         if label != "espnet" or beam <= n_vocab
@@ -167,7 +170,7 @@ def make_rows(searches: Sequence[str], beams: Sequence[int], n_vocab: int) -> li
 
 
 def translate(
-    model: Any, rows: Sequence[Row], sentences: Sequence[Sentence]
+    model: Any, rows: Sequence[ComparedSearch], sentences: Sequence[Sentence]
 ) -> Iterator[list[Result]]:
     """Yield the results of all rows for each sentence.
 

@@ -12,14 +12,8 @@ from measure import now
 from tqdm import tqdm
 
 from espnet_lenbias import Speech2Text
-from espnet_lenbias.compare.compare import (
-    Contestant,
-    Result,
-    Row,
-    Utterance,
-    encode,
-    read_set,
-)
+from espnet_lenbias.compare.compare import ComparedSearch, Contestant, Result, encode
+from espnet_lenbias.compare.utterances import Utterance, read_set
 from espnet_lenbias.report.tables import column
 
 _RECIPE = Path(__file__).resolve().parents[1] / "mini_librispeech"
@@ -78,7 +72,7 @@ def corpus_lines(
     model, *_ = models.values()  # whichever: they have one encoder
     rows = [(name, *setting) for name, setting in product(_SEARCHES, settings)]
     contestants = [
-        Contestant(models[weight], Row(name, name, beam), 1)
+        Contestant(models[weight], ComparedSearch(name, name, beam), 1)
         for name, weight, beam in rows
     ]
     warm_up, *_ = utterances

@@ -15,7 +15,8 @@ from measure import now
 from tqdm import tqdm
 
 from espnet_lenbias import Speech2Text
-from espnet_lenbias.compare.compare import Utterance, encode, spread
+from espnet_lenbias.compare.compare import encode
+from espnet_lenbias.compare.utterances import Utterance, spread
 from espnet_lenbias.espnet_compat import BatchBeamSearchOnline
 from espnet_lenbias.options.registry import settings_of
 from espnet_lenbias.report.tables import column

@@ -9,7 +9,8 @@ import pytest
 import soundfile
 
 from espnet_lenbias.compare import compare as module
-from espnet_lenbias.compare.compare import Row, Utterance, compare, row_search
+from espnet_lenbias.compare.compare import ComparedSearch, compare, row_search
+from espnet_lenbias.compare.utterances import Utterance
 from espnet_lenbias.espnet_compat import BeamSearch
 from tests.releases import needs_batches
 from tests.toys import PlainTableScorer, TableScorer, build, encoder_output, logs
@@ -52,7 +53,9 @@ def make_model(scorer=OneTableScorer):
     )
 
 
-ROWS = [Row(name, name, 2) for name in ("espnet", "simple", "explicit_length")]
+ROWS = [
+    ComparedSearch(name, name, 2) for name in ("espnet", "simple", "explicit_length")
+]
 
 # At beam 2, N = 1 leaves a and $, N = 2 ab and aa, N = 3 aba and aa$, N = 4 aba$ and abaa. For explicit_length:
 # N      kept mass  p_end          not ended before  best final probability
@@ -140,7 +143,7 @@ def test_an_utterance_is_encoded_once(utterances):
 
 def test_a_row_sets_beam_and_options_and_leaves_the_model_alone():
     model = make_model()
-    search = row_search(model, Row("x", "simple", 3, {"length_norm": True}))
+    search = row_search(model, ComparedSearch("x", "simple", 3, {"length_norm": True}))
     assert (search.beam_size, search.pre_beam_size) == (3, 4)  # ESPnet's 1.5 times
     assert search.options.length_norm
     assert (model.beam_search.beam_size, type(model.beam_search)) == (1, BeamSearch)
@@ -150,12 +153,12 @@ def test_a_row_sets_beam_and_options_and_leaves_the_model_alone():
     "row, message",
     [
         (
-            Row("x", "espnet", 5),
+            ComparedSearch("x", "espnet", 5),
             "needs a beam within the 4 labels of the model's vocabulary, not 5",
         ),
-        (Row("x", "explicit", 2), "did you mean explicit_length"),
+        (ComparedSearch("x", "explicit", 2), "did you mean explicit_length"),
         (
-            Row("x", "explicit_length", 2, {"eos_threshold": 1.5}),
+            ComparedSearch("x", "explicit_length", 2, {"eos_threshold": 1.5}),
             "is an option of search: simple",
         ),
     ],

@@ -3,10 +3,10 @@ import pytest
 from espnet_lenbias.compare.compare import Result
 from espnet_lenbias.compare.summary import (
     ErrorLine,
-    ExampleLine,
+    TranscriptLine,
     error_lines,
-    example_lines,
     most_shortened,
+    transcript_lines,
 )
 
 
@@ -46,9 +46,9 @@ def test_most_shortened_counts_words_lost_at_the_largest_beam():
     assert most_shortened([r for r in RESULTS if r.beam_size == 4], "simple") == "u2"
 
 
-def test_example_lines_are_those_of_one_utterance():
-    assert example_lines(RESULTS, "u2") == [
-        ExampleLine("simple", 4, -2.0, -1.0, 2, ""),
-        ExampleLine("simple", 64, -2.0, -1.0, 8, "x"),
-        ExampleLine("explicit_length", 4, -2.0, -0.5, 2, "a b"),
+def test_transcript_lines_are_those_of_one_utterance():
+    assert transcript_lines(RESULTS, "u2") == [
+        TranscriptLine("simple", 4, -2.0, -1.0, 2, ""),
+        TranscriptLine("simple", 64, -2.0, -1.0, 8, "x"),
+        TranscriptLine("explicit_length", 4, -2.0, -0.5, 2, "a b"),
     ]

@@ -15,14 +15,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from espnet_lenbias import Speech2Text, use_search
 from espnet_lenbias.bin import asr_inference
-from espnet_lenbias.compare.compare import (
-    Row,
-    Utterance,
-    compare,
-    encode,
-    read_set,
-)
+from espnet_lenbias.compare.compare import ComparedSearch, compare, encode
 from espnet_lenbias.compare.summary import errors_of
+from espnet_lenbias.compare.utterances import Utterance, read_set
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.report.scoring import read_text
 from tests.bundled import bundled
@@ -160,7 +155,7 @@ def test_a_larger_beam_loses_no_word_in_pure_attention(model):
     """Without CTC or LM, on long noisy utterances: simple search loses words by a
     larger beam; this one's word errors do not rise, and no output vanishes."""
     rows = [
-        Row(search, search, beam)
+        ComparedSearch(search, search, beam)
         for search in ("simple", "explicit_length")
         for beam in (20, 50, 200)
     ]

@@ -3,14 +3,14 @@ import pytest
 
 from espnet_lenbias.report import bootstrap
 from espnet_lenbias.report.bootstrap import difference, interval, resampled_totals
-from espnet_lenbias.report.scoring import Errors
+from espnet_lenbias.report.scoring import ResampledErrors
 
 R = bootstrap.RESAMPLES
 
 
 def wer(counts):
     """Word error rates of n utterances, (n, 4) counts, in each resample."""
-    return Errors(len(counts), *resampled_totals(np.array(counts)).T).wer
+    return ResampledErrors(len(counts), *resampled_totals(np.array(counts)).T).wer
 
 
 def test_a_resample_draws_as_many_utterances_as_there_are():

@@ -119,7 +119,7 @@ def test_rated_are_the_proposed_search_and_the_plainest_simple_one_beside_it():
     files = SIMPLE[1]
     rows = [
         PROPOSED,
-        (system("simple + x", search="simple", heuristics=1), files),
+        (system("simple + x", search="simple", options=frozenset("x")), files),
         SIMPLE,
         (system("simple", 64), files),
         (system("simple", lm_weight=0.5), files),

@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from matplotlib.figure import Figure
 
-from espnet_lenbias.report import write
 from espnet_lenbias.report.command import main
+from espnet_lenbias.report.figures.looks import kinds_of
 from espnet_lenbias.report.table1 import score_line
+from espnet_lenbias.report.write import write_plots
 from tests.report.made import REFERENCES, cells, system, write_lines, write_system
 
 SIMPLE = {"search": "simple", "ctc_weight": 0.0, "lm_weight": 0.0}
@@ -63,8 +63,9 @@ def read_csv(path):
 
 def test_the_files(made):
     top = {path.name for path in made.iterdir() if path.is_file()}
-    sets, plots = ("dev-clean", "dev-other"), ("beam_size", "reference_length")
-    pictures = {f"{s}_{p}.png" for s in sets for p in (*plots, "reliability")}
+    # of so few utterances there is nothing to see by length or confidence
+    sets, plots = ("dev-clean", "dev-other"), ("beam_size", "search_steps")
+    pictures = {f"{s}_{p}.png" for s in sets for p in plots}
     tables = {"table1", "table2", "paired", "reference_length", "confidence"}
     assert top == pictures | {f"{t}.csv" for t in (*tables, "reliability")} | {
         "report.md",
@@ -91,11 +92,30 @@ def test_table_1(made):
     assert lines["dev-other", "simple", "8"]["missing"] == "3"
 
 
-def test_what_is_missing(made):
+def test_what_is_missing_is_a_line_per_kind_after_the_tables(made):
     text = (made / "report.md").read_text()
-    assert "`simple_8`, dev-other: only 1 of 4 utterances are decoded" in text
-    assert "`simple_8`: nothing is decoded of dev-clean\n" in text
-    assert "`proposed_8`: nothing is decoded of dev-clean, dev-other\n" in text
+    heading = "## What is missing\n\n"
+    tables, _, missing = text.partition(heading)
+    assert "nothing is decoded" not in tables
+    assert "†: not finished, see the end." in tables
+    assert text.rindex("\n| ") < text.index(heading)
+    shown, _, rows = missing.partition("<details><summary>Row by row</summary>")
+    assert shown.strip().splitlines() == [
+        "- nothing is decoded of dev-clean (2 rows), dev-other (1 row)",
+        (
+            "- † not finished: dev-other (1 row); the numbers are of the utterances "
+            "decoded so far, and no comparison, plot or mark has them"
+        ),
+    ]
+    assert [line for line in rows.splitlines() if line.startswith("- ")] == [
+        "- `simple_8`: nothing of dev-clean",
+        "- `proposed_8`: nothing of dev-clean, dev-other",
+        "- `simple_8`, dev-other: only 1 of 4 utterances are decoded",
+    ]
+    assert rows.rstrip().endswith("</details>")
+
+
+def test_results_md_and_trn_files_are_of_finished_rows(made):
     results = (made / "RESULTS.md").read_text().splitlines()
     assert [line for line in results if line.startswith("|")][2:] == [
         "|simple_4/dev-clean|3|12|100.0|0.0|0.0|0.0|0.0|0.0|",
@@ -151,21 +171,24 @@ def test_confidence(made):
     assert proposed["auc"] == "nan"
 
 
-def test_plots_leave_out_what_is_not_finished(monkeypatch, tmp_path):
-    drawn = []
-    monkeypatch.setattr(
-        write.curves, "beam_figure", lambda lines, _: drawn.extend(lines) or Figure()
-    )
+def test_plots_leave_out_what_is_not_finished(tmp_path):
     rows = [
         (system("simple", 4), {"texts": REFERENCES}),
         (system("simple", 8), {"texts": {"s1-u1": "the cat"}}),
     ]
-    lines = {"table1": [score_line(cell) for cell in cells(*rows)]}
-    lines |= {"reference_length": [], "reliability": []}
-    assert write.write_plots(tmp_path, "dev", lines, ["simple"]) == {
-        "beam size": "dev_beam_size.png"
-    }
-    assert [line.beam_size for line in drawn] == [4]
+    found = cells(*rows)
+    kinds = kinds_of([cell.system for cell in found])
+    lines = {"reference_length": [], "reliability": []}
+
+    def plots(of):
+        lines["table1"] = [score_line(cell) for cell in of]
+        return write_plots(tmp_path, "dev", lines, kinds)
+
+    assert plots(found) == {"beam size": "dev_beam_size.png"}
+    both = (tmp_path / "dev_beam_size.png").read_bytes()
+    assert plots(found[:1]) == {"beam size": "dev_beam_size.png"}
+    assert (tmp_path / "dev_beam_size.png").read_bytes() == both
+    assert plots(found[1:]) == {}
 
 
 def test_it_says_how_words_are_counted(made):

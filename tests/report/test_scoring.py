@@ -3,7 +3,13 @@ import math
 import numpy as np
 import pytest
 
-from espnet_lenbias.report.scoring import Errors, align, count_errors, read_text
+from espnet_lenbias.report.scoring import (
+    Errors,
+    ResampledErrors,
+    align,
+    count_errors,
+    read_text,
+)
 
 REFERENCES = {"u1": "the cat sat on the mat", "u2": "yes", "u3": ""}
 
@@ -89,7 +95,7 @@ def test_words_are_what_white_space_parts_and_nothing_is_normalised():
 
 
 def test_rates_of_several_selections_at_once():
-    errors = Errors(2, *np.array([[3, 0], [1, 0], [0, 0], [1, 2]]))
+    errors = ResampledErrors(2, *np.array([[3, 0], [1, 0], [0, 0], [1, 2]]))
     assert errors.wer[0] == pytest.approx(50.0)
     assert math.isnan(errors.wer[1])
     assert errors.mean_words.tolist() == [2.5, 1.0]

@@ -17,7 +17,8 @@ def test_everything_that_a_decode_config_tells(tmp_path):
     config["search_conf"] = {"length_norm": True, "eos_threshold": 1.5}
     name = "simple + length_norm + eos_threshold 1.5 + CTC 0.3"
     row = read(tmp_path, config)
-    assert row == System("tag", name, "simple", 64, 0.6, 0.3, heuristics=2)
+    options = frozenset({"length_norm", "eos_threshold"})
+    assert row == System("tag", name, "simple", 64, 0.6, 0.3, options)
     assert row.label == f"{name}, LM 0.6"
     assert row.models == (True, True)
 
@@ -83,7 +84,10 @@ def test_a_file_that_is_no_yaml(tmp_path):
 
 
 def test_baselines_come_first_and_the_proposed_search_last():
-    plain, tuned = system("simple"), system("simple + x", search="simple", heuristics=1)
+    plain, tuned = (
+        system("simple"),
+        system("simple + x", search="simple", options=frozenset("x")),
+    )
     rows = [
         system("explicit_length", 4),
         system("another", 4),

@@ -19,15 +19,9 @@ import yaml
 from tqdm import tqdm
 
 from espnet_lenbias import Speech2Text
-from espnet_lenbias.compare.compare import (
-    Contestant,
-    Result,
-    Row,
-    Utterance,
-    batches,
-    encode,
-)
+from espnet_lenbias.compare.compare import ComparedSearch, Contestant, Result, encode
 from espnet_lenbias.compare.summary import errors_of
+from espnet_lenbias.compare.utterances import Utterance, batches
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.report.scoring import Errors, read_text
 from espnet_lenbias.report.tables import column, markdown_table, write_csv
@@ -187,7 +181,7 @@ def contestant(model: Any, setting: Setting, batch_size: int) -> Contestant:
     weights = {**model.beam_search.weights, "lm": config["lm_weight"]}
     model.beam_search.weights = weights
     conf = config.get("search_conf") or {}
-    row = Row(setting.row, config["search"], config["beam_size"], conf)
+    row = ComparedSearch(setting.row, config["search"], config["beam_size"], conf)
     return Contestant(model, row, batch_size)
 
 

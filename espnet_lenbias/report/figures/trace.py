@@ -1,70 +1,18 @@
-"""Plots of a comparison, as matplotlib figures that share no state."""
+"""Figures of how the search of one utterance went, from its trace."""
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
-if TYPE_CHECKING:  # these load torch, which drawing does without
-    from espnet_lenbias.compare.summary import ErrorLine
+from espnet_lenbias.report.figures.looks import GREY
+
+if TYPE_CHECKING:  # loads torch, which drawing does without
     from espnet_lenbias.search.trace import Trace
 
 # Colours that the colour-blind can tell apart (Okabe and Ito).
-_BLUE, _VERMILION, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#E69F00", "#009E73"
-_PURPLE, _SKY, GREY = "#CC79A7", "#56B4E9", "#666666"
-
-# One after the other for the searches of a plot. Lines may coincide, as those of two
-# baselines often do: the first is wide and the second dashed, so that both show.
-_STYLES = (
-    {"color": _ORANGE, "marker": "o", "linewidth": 4.0, "markersize": 10},
-    {"color": _VERMILION, "marker": "s", "linestyle": "--"},
-    {"color": _PURPLE, "marker": "v"},
-    {"color": _BLUE, "marker": "D"},
-    {"color": _GREEN, "marker": "^"},
-    {"color": _SKY, "marker": "P"},
-)
-
-
-def style(i: int) -> dict[str, Any]:
-    """Return how the line of the i-th search looks."""
-    own = _STYLES[i % len(_STYLES)]
-    return own if i < len(_STYLES) else {**own, "linestyle": ":"}
-
-
-def beam_axis(axes: Axes, beams: Sequence[int]) -> None:
-    """Have an x-axis show beam sizes, those that there are."""
-    axes.set_xscale("log")
-    axes.set_xticks(beams, [str(beam) for beam in beams])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("beam size")
-
-
-def beam_figure(lines: Sequence["ErrorLine"]) -> Figure:
-    """Plot word error rate and length ratio against beam size, a line per search."""
-    figure = Figure(figsize=(9.0, 4.2), dpi=150, layout="constrained")
-    wer, ratio = figure.subplots(1, 2)
-    for i, search in enumerate(dict.fromkeys(line.search for line in lines)):
-        own = [line for line in lines if line.search == search]
-        own.sort(key=lambda line: line.beam_size)
-        beams = [line.beam_size for line in own]
-        wer.plot(beams, [line.wer for line in own], label=search, **style(i))
-        ratio.plot(beams, [line.length_ratio for line in own], **style(i))
-
-    beams = sorted({line.beam_size for line in lines})
-    for axes in (wer, ratio):
-        beam_axis(axes, beams)
-        axes.grid(alpha=0.3)
-    wer.set_ylabel("word error rate (%)")
-    wer.set_ylim(0, 1.1 * max(line.wer for line in lines) or 1.0)
-    ratio.set_ylabel("output words / reference words")
-    ratio.axhline(1.0, color=GREY, linestyle="--", linewidth=1.0)
-    figure.legend(
-        handles=wer.get_lines(), loc="outside upper center", ncols=4, frameon=False
-    )
-    return figure
+_BLUE, _VERMILION, _SKY = "#0072B2", "#D55E00", "#56B4E9"
 
 
 def ending_figure(trace: "Trace", title: str) -> Figure:
@@ -95,6 +43,7 @@ def ending_figure(trace: "Trace", title: str) -> Figure:
         left,
         color=_BLUE,
         marker="o",
+        clip_on=False,
         label="not ended yet, $\\prod_{n \\leq N} (1-p_n(\\$|x))$",
     )
     axes.plot(
@@ -102,6 +51,7 @@ def ending_figure(trace: "Trace", title: str) -> Figure:
         best,
         color=_VERMILION,
         marker="s",
+        clip_on=False,
         label="best final score so far, exponentiated",
     )
     axes.axvline(
@@ -138,7 +88,7 @@ def places_figure(trace: "Trace", title: str) -> Figure:
     )
     places.set_ylabel("hypotheses in the beam")
     places.legend(loc="lower left")
-    best.plot(positions, trace.best_final, color=_VERMILION, marker="s")
+    best.plot(positions, trace.best_final, color=_VERMILION, marker="s", clip_on=False)
     best.axvline(
         trace.steps,
         color=GREY,

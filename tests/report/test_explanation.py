@@ -9,7 +9,7 @@ import pytest
 
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
 from espnet_lenbias.espnet_compat import BeamSearch
-from espnet_lenbias.report.course import (
+from espnet_lenbias.report.explanation import (
     Running,
     SimpleStepLine,
     StepLine,

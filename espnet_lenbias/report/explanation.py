@@ -1,7 +1,7 @@
-"""The course of one utterance's search: in a table, in words and as a plot."""
+"""How one utterance was searched: in a table, in words and as a figure."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from espnet_lenbias.report.plots import ending_figure, places_figure
+from espnet_lenbias.report.figures.trace import ending_figure, places_figure
 from espnet_lenbias.report.tables import column, markdown_table
 from espnet_lenbias.search.rules import Decision, EndingRule
 from espnet_lenbias.search.trace import Trace
@@ -154,8 +154,13 @@ def step_lines(trace: Trace, texts: Sequence[str]) -> list[StepLine | SimpleStep
         trace: Of a search.
         texts: The best running hypothesis after each position.
     """
-    columns = [trace.kept, trace.running, trace.best_final, map(_shorten, texts)]
-    line = SimpleStepLine
+    columns: list[Iterable[Any]] = [
+        trace.kept,
+        trace.running,
+        trace.best_final,
+        map(_shorten, texts),
+    ]
+    line: type[StepLine | SimpleStepLine] = SimpleStepLine
     if trace.p_end:
         columns = [trace.p_end, trace.log_not_ended, *columns]
         line = StepLine
@@ -206,4 +211,5 @@ def _text(model: Any, labels: Sequence[int]) -> str:
     tokens = model.converter.ids2tokens([label for label in labels if label != 0])
     if model.tokenizer is None:
         return " ".join(tokens)
-    return model.tokenizer.tokens2text(tokens)
+    text: str = model.tokenizer.tokens2text(tokens)
+    return text

@@ -1,0 +1,67 @@
+"""What is missing in a folder of decodings: whole sets, utterances, hypotheses."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from espnet_lenbias.report.cells import Cell
+from espnet_lenbias.report.systems import System
+from espnet_lenbias.report.table1 import UNFINISHED
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is missing, of one kind."""
+
+    summary: str
+    details: Sequence[str]  # row by row
+
+
+def notes(systems: Sequence[System], cells: Sequence[Cell]) -> list[Note]:
+    """Say what is missing, a note for each kind that there is.
+
+    Args:
+        systems: The rows.
+        cells: What they have decoded.
+    """
+    sets = sorted({cell.dataset for cell in cells})
+    decoded = {(cell.system.tag, cell.dataset) for cell in cells}
+    absent = {
+        system.tag: [name for name in sets if (system.tag, name) not in decoded]
+        for system in systems
+    }
+    unfinished = [cell for cell in cells if not cell.complete]
+    failed = [cell for cell in cells if cell.failed]
+    found = [
+        Note(
+            "nothing is decoded of "
+            + _count(name for names in absent.values() for name in names),
+            [f"`{tag}`: nothing of {', '.join(x)}" for tag, x in absent.items() if x],
+        ),
+        Note(
+            f"{UNFINISHED} not finished: {_count(cell.dataset for cell in unfinished)}; "
+            "the numbers are of the utterances decoded so far, and no comparison, plot "
+            "or mark has them",
+            [
+                f"`{cell.system.tag}`, {cell.dataset}: only {len(cell.keys)} of "
+                f"{len(cell.references.texts)} utterances are decoded"
+                for cell in unfinished
+            ],
+        ),
+        Note(
+            f"utterances without a hypothesis: {_count(cell.dataset for cell in failed)}"
+            "; their score is nan, and they count as empty output",
+            [
+                f"`{cell.system.tag}`, {cell.dataset}: {cell.failed} of "
+                f"{len(cell.references.texts)} utterances have no hypothesis"
+                for cell in failed
+            ],
+        ),
+    ]
+    return [note for note in found if note.details]
+
+
+def _count(sets: Iterable[str]) -> str:
+    """Return each set with the number of its rows, e.g. ``dev (1 row), test (2 rows)``."""
+    rows = sorted(Counter(sets).items())
+    return ", ".join(f"{name} ({n} row{'s' if n > 1 else ''})" for name, n in rows)
