@@ -3,6 +3,7 @@
 # make demo          decode a few utterances with a small model
 # make test          the tests
 # make test-202511   the tests with ESPnet 202511, in an environment of their own
+# make docs          the documentation, in docs/_build
 # make bench         time and memory of the searches against ESPnet's own
 
 SHELL := /bin/bash
@@ -71,3 +72,10 @@ test-202511: $(OLD_INSTALLED)
 
 bench: install
 	$(PYTHON) recipes/speed/bench.py
+
+# Of the reference, pages of modules that have moved would be left.
+.PHONY: docs
+docs: install
+	@rm -rf docs/reference
+	$(PYTHON) -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build
+	@echo "the documentation is in docs/_build/index.html"
