@@ -1,4 +1,4 @@
-"""What goes together with a search that takes its audio block by block; no torch here."""
+"""Which options go with a search that takes its audio block by block; no torch here."""
 
 import re
 from collections.abc import Mapping

@@ -7,6 +7,7 @@ a table here with the test that runs it. A block that is neither makes its test 
 
 import configparser
 import contextlib
+import itertools
 import os
 import re
 import shlex
@@ -32,6 +33,9 @@ pytestmark = pytest.mark.slow
 
 # How a command begins that is not run here -> the test that runs such a command.
 ELSEWHERE = {
+    "python -m espnet_lenbias.bin.asr_inference --config": (
+        "tests/decoding/test_asr_inference.py::test_stage_12_of_asr_sh"
+    ),
     "./run.sh --stage 12 --stop_stage 13": (
         "tests/decoding/test_asr_inference.py::test_stage_12_of_asr_sh"
     ),
@@ -44,6 +48,8 @@ ELSEWHERE = {
         "::test_workers_are_jobs_and_lost_jobs_are_replaced"
     ),
 }
+
+CLUSTER_OPTIONS = ("cluster", "cluster_config")
 
 # How blocks begin that are to be looked at, not run.
 PICTURES = ("audio -> inference object", "p_end(N) = ", "p(len = N) = ", "log p(text, ")
@@ -140,14 +146,8 @@ class Reader:
         for test in known:
             file, _, name = test.partition("::")
             assert f"\ndef {name}(" in (ROOT / file).read_text(), f"no test {test}"
-        if known and words[:2] == ["espnet-lenbias", "decode"]:
-            options = dict(zip(words[2::2], words[3::2], strict=True))
-            workers = [
-                options.pop(f"--{key}", None)
-                for key in ("nj", "cluster", "cluster_config")
-            ]
-            assert choose_workers(int(workers[0]), *workers[1:]) is not None
-            parse(get_parser(ASR.module), [w for o in options.items() for w in o])
+        if known:
+            verify_options(words)
         return bool(known)
 
     def python(self, block: Block) -> None:
@@ -157,7 +157,7 @@ class Reader:
             exec(code, self.names)
         right = list(workplace.TEXTS.values())
         assert self.names.get("text", right[0]) == right[0]
-        assert self.names.get("texts", right[::-1]) == right[::-1]
+        assert self.names.get("texts", right) == right
 
     def yaml(self, text: str) -> None:
         """Give a config to what reads it; write it where its first line says."""
@@ -172,12 +172,8 @@ class Reader:
         if name[1] == "slurm.yaml":
             assert choose_workers(2, "slurm", str(path)).config == config
             return
-        required = [
-            "--output_dir",
-            "x",
-            "--data_path_and_name_and_type",
-            "x,speech,sound",
-        ]
+        data = "dump/raw/test_clean/wav.scp,speech,sound"
+        required = ["--output_dir", "x", "--data_path_and_name_and_type", data]
         args = parse(get_parser(ASR.module), ["--config", str(path), *required])
         assert {key: getattr(args, key) for key in config} == config
 
@@ -198,6 +194,18 @@ def commands(text: str) -> list[str]:
     """Return the lines of a shell script, continued ones joined."""
     joined = re.sub(r"\s*\\\n\s*", " ", text)
     return [line for line in joined.splitlines() if line.strip()]
+
+
+def verify_options(command: list[str]) -> None:
+    """Verify the options of a command that decodes, and that its files are there."""
+    given = next((i for i, word in enumerate(command) if word.startswith("--")), 0)
+    options = dict(zip(command[given::2], command[given + 1 :: 2], strict=True))
+    if command[:2] == ["espnet-lenbias", "decode"]:
+        nj, *other = (options.pop(f"--{o}", None) for o in ("nj", *CLUSTER_OPTIONS))
+        assert choose_workers(int(nj), *other) is not None
+    elif command[0] != "python":
+        return
+    parse(get_parser(ASR.module), [word for o in options.items() for word in o])
 
 
 def make_targets() -> set[str]:
@@ -269,5 +277,5 @@ def test_no_block_is_indented():
     """Such a block would have no language, and no test."""
     for page in PAGES:
         lines = prose(page).splitlines()
-        for before, line in zip(lines, lines[1:], strict=False):
+        for before, line in itertools.pairwise(lines):
             assert before or not line.startswith("    "), f"{page}: {line}"

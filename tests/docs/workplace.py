@@ -10,7 +10,7 @@ conf/                             the decode configs of recipes/librispeech
 speech.flac, other.flac           the same two utterances
 recipes/                          the bundled models, and one file of the bundled audio
 tmp/                              /tmp
-.venv/bin                         the Python that runs the tests
+.venv                             the environment of the Python that runs the tests
 sbatch                            a command that does nothing
 ================================  ====================================================
 """
@@ -61,8 +61,7 @@ def make(folder: Path) -> None:
     (folder / pretrained).symlink_to(ROOT / pretrained)
 
     (folder / "tmp").mkdir()
-    (folder / ".venv").mkdir()
-    (folder / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
+    (folder / ".venv").symlink_to(Path(sys.executable).parents[1])
     (folder / "bin").mkdir()
     _write_script(folder / "bin" / "sbatch", "exit 0")
 
@@ -73,9 +72,9 @@ def path_variable(folder: Path) -> str:
 
 
 def replace_python(folder: Path) -> None:
-    """Put a command that does nothing in the place of the virtual environment's Python."""
-    (folder / ".venv" / "bin").unlink()
-    (folder / ".venv" / "bin").mkdir()
+    """Put a command that only prints its arguments in the place of .venv/bin/python."""
+    (folder / ".venv").unlink()
+    (folder / ".venv" / "bin").mkdir(parents=True)
     _write_script(folder / ".venv" / "bin" / "python", 'echo "$@"')
 
 
