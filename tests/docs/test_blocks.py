@@ -1,8 +1,8 @@
 """Every block of the README, of CONTRIBUTING and of docs/ does what it says.
 
 Commands, configs and code run as they stand, in a folder that holds what they name (see
-:mod:`tests.docs.workplace`). What takes too long, or needs a recipe or a job queue, is in
-a table here with the test that runs it. A block that is neither makes its test fail.
+:mod:`tests.docs.workplace`). What takes too long, or needs a recipe or a job queue, is
+in a table here with the test that runs it. A block that is neither makes its test fail.
 """
 
 import configparser
@@ -60,7 +60,7 @@ DIRECTIVES = ("{toctree}", "{eval-rst}")
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """Return the working folder of a page; a tag of the model zoo is a bundled model."""
+    """Return the folder of a page; any tag of the model zoo is a bundled model."""
     workplace.make(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", workplace.path_variable(tmp_path))
