@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.docs.pages import PAGES, ROOT, prose
+from tests.docs.pages import PAGES, ROOT, blocks, prose
 from tests.docs.test_blocks import make_targets
 
 PACKAGE = ROOT / "espnet_lenbias"
@@ -75,3 +75,10 @@ def test_folders_import_only_from_those_above_them_on_the_map():
                 r"(?:from|import) espnet_lenbias\.(\w+)", path.read_text()
             )
             assert not set(imports) & set(order[i + 1 :]), path
+
+
+def test_the_example_of_a_rule_is_the_one_that_a_test_runs():
+    tested = (ROOT / "tests" / "search" / "third_party.py").read_text()
+    example = re.search(r"# example: begin\n(.*?)# example: end", tested, re.DOTALL)[1]
+    shown = [block.text for block in blocks(ROOT / "CONTRIBUTING.md")]
+    assert example.strip() in [text.strip() for text in shown]
