@@ -5,6 +5,7 @@
 # make test          all tests
 # make test-fast     the tests for work: those of seconds left out
 # make test-202511   the tests with ESPnet 202511, in an environment of their own
+# make docs          the documentation, in docs/_build
 # make dist          sdist and wheel in dist/, checked and tried; see REPOSITORY_URL below
 # make bench         time and memory of the searches against ESPnet's own
 
@@ -100,3 +101,10 @@ dist: install
 
 bench: install
 	$(PYTHON) recipes/speed/bench.py
+
+# Of the reference, pages of modules that have moved would be left.
+.PHONY: docs
+docs: install
+	@rm -rf docs/reference
+	$(PYTHON) -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build
+	@echo "the documentation is in docs/_build/index.html"

@@ -1,4 +1,4 @@
-"""Utterances: read from a data set so that a broken one stops no other, and checked."""
+"""Utterances of a data set, read so that a broken one does not stop the others."""
 
 import logging
 from collections.abc import Generator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Decoding a data set: batches in, result rows out, no utterance harming another."""
+"""Decoding a data set: batches in, result rows out; a failure costs one utterance."""
 
 import argparse
 import logging

@@ -87,7 +87,7 @@ def _keys(args: argparse.Namespace) -> list[str]:
 
 
 def _check_implemented(tool: Tool, args: argparse.Namespace) -> None:
-    """Refuse what the options of ESPnet's tool can say and it does not do."""
+    """Refuse what ESPnet's tool has an option for and does not implement."""
     files = [key for key in vars(args) if key.endswith("_model_file")]
     if args.model_tag is None and not any(getattr(args, key) for key in files):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Another search in the place of that of an inference object that ESPnet has built."""
+"""Replacing the search of an inference object that ESPnet has built."""
 
 import inspect
 from typing import Any

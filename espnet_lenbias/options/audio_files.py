@@ -1,4 +1,4 @@
-"""Audio files: their sampling rate, and that which a model takes; no torch here."""
+"""Audio files and their sampling rate, which must be the model's; no torch here."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,7 +42,7 @@ def check_one_channel(path: Path) -> None:
 
 
 def _info(path: Path) -> Any:
-    """Return what soundfile tells of a file."""
+    """Return what soundfile knows about a file."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no audio file {path}")
     try:
@@ -58,7 +58,7 @@ def read_audio(path: Path) -> "np.ndarray":
 
 
 def check_rate(audio: Path, rate: int, frontend_conf: Mapping[str, Any] | None) -> None:
-    """Verify that audio has the sampling rate of what a model was trained on.
+    """Verify that audio has the sampling rate that a model was trained on.
 
     Args:
         audio: The file.

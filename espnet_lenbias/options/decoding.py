@@ -1,4 +1,4 @@
-"""The options of a decoding run: ESPnet's own and the search, verified at the door.
+"""The options of a decoding run, ESPnet's and the search's, verified at the start.
 
 No torch in here: a mistake in a decode config must show in a second, not after the
 imports that decoding needs.
@@ -173,9 +173,9 @@ def _check_train_config(key: str, path: Path) -> None:
     sections = set(re.findall(r"^(\w+):", text, re.MULTILINE))
     wanted, found = key.endswith("lm_train_config"), "lm" in sections
     if "token_list" not in sections:
-        why = "not what a model was trained by, for it has no token_list"
+        why = "not the training config of a model: it has no token_list"
     elif wanted != found:
-        why = f"what a model was trained by that is {'an' if found else 'no'} LM"
+        why = f"the training config of a model that is {'an' if found else 'no'} LM"
     else:
         return
     raise ValueError(
@@ -188,8 +188,8 @@ def _check_config_beside(key: str, model: Path, config: str) -> None:
     beside = model.parent / "config.yaml"
     if not beside.is_file():
         raise FileNotFoundError(
-            f"{key}: there is no config.yaml beside {model}: name what it was trained "
-            f"by with {config}"
+            f"{key}: there is no config.yaml beside {model}: name its training config "
+            f"with {config}"
         )
     _check_train_config(config, beside)
 

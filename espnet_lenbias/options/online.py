@@ -1,4 +1,4 @@
-"""What goes with a search that takes its audio block by block; no torch here."""
+"""Options that go with a search block by block; no torch here."""
 
 import re
 from collections.abc import Mapping

@@ -17,12 +17,12 @@ _AT_ONCE = 500  # resamples, to bound the memory
 
 @dataclass(frozen=True)
 class Difference:
-    """What one system's measure has above another's, on the same utterances."""
+    """How far one system's measure is above another's, on the same utterances."""
 
     value: float
     low: float  # of the confidence interval
     high: float
-    p: float  # two-sided, of a difference as large if there were none
+    p: float  # two-sided p-value of the difference
 
 
 def resampled_totals(values: np.ndarray, resamples: int = RESAMPLES) -> np.ndarray:

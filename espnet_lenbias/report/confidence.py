@@ -68,7 +68,7 @@ def confidence_of(cell: Cell) -> tuple[str, np.ndarray, np.ndarray]:
 
 
 def rated(cells: Iterable[Cell]) -> list[Cell]:
-    """Return those of a set's finished cells whose confidence is looked at.
+    """Return those of a set's finished cells whose confidence is examined.
 
     They are those of the proposed search and, of the same beam size and kinds of models,
     of the simple search with the fewest heuristics.

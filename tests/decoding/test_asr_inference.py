@@ -255,7 +255,7 @@ def test_a_train_config_that_is_another_file(
     _, path = _config(tmp_path, "search: simple\n")
     args = (transformer_model, wav_scp, tmp_path / "out", "--asr_train_config", path)
     assert (
-        f"error: asr_train_config: {path} is not what a model was trained by"
+        f"error: asr_train_config: {path} is not the training config of a model"
         in _fails(capsys, *args)
     )
 
@@ -271,7 +271,7 @@ def test_a_train_config_of_another_kind(
         config.write_text(transformer_model.config.read_text())
     args = (transformer_model, wav_scp, tmp_path / "out", f"--{key}", str(config))
     kind = "an" if key == "asr_train_config" else "no"
-    why = f"what a model was trained by that is {kind} LM: give the config.yaml that"
+    why = f"the training config of a model that is {kind} LM: give the config.yaml that"
     assert f"error: {key}: {config} is {why}" in _fails(capsys, *args)
 
 

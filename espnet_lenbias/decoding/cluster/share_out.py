@@ -1,9 +1,9 @@
 """Batches shared out over Dask workers, each decoded once whatever becomes of workers.
 
-A worker that dies takes no utterance with it: Dask gives its batches to others. A batch
-that brings death itself, such as one that needs more memory than there is, must not
-take others along, and Dask blames all that were waiting for the dead worker. So what
-Dask gives up is only suspected. When all else is done suspects are tried one at a time.
+When a worker dies, Dask gives its batches to others. A batch that kills its worker, for
+example because it needs more memory than there is, must not fail other batches; but Dask
+blames all that were waiting for that worker. So a batch that Dask gives up is a suspect
+only. Once everything else is decoded, the suspects are tried one at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ T = TypeVar("T")
 # its own queue, in order, and few enough to hold in memory.
 _IN_FLIGHT = 4096
 
-# So many batches given up, and none decoded: it is not the batches.
+# Once so many batches are given up and none is decoded, the cause is not the batches.
 _HOPELESS = 10
 
 

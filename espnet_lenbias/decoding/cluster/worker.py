@@ -39,7 +39,7 @@ class Decoder(WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:
         """Prepare a worker; what takes long waits for the first batch."""
-        # A model is no data to make room from: a worker that waits for it waits for
+        # A model cannot be moved out of memory: a worker that waits for room waits for
         # ever. Dask still kills workers that outgrow their memory.
         worker.memory_manager.memory_pause_fraction = False
         self._threads = worker.state.nthreads
@@ -57,7 +57,7 @@ class Decoder(WorkerPlugin):
         with self._lock, chdir(self.folder):
             if self._loaded is None:
                 torch.set_num_threads(self._threads)
-                gc.freeze()  # the many objects of the imports: ends in no time then
+                gc.freeze()  # keep the imports out of it: the process then ends quickly
                 self._loaded = load(self.args)
             model, dataset, collate = self._loaded
             utterances = Utterances(dataset)

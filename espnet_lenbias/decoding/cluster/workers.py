@@ -93,7 +93,7 @@ def _cluster(workers: Workers, number: int) -> Iterator["Client"]:
     resource_tracker.ensure_running()  # it would undo the block in _start_workers
     with (
         dask.config.set(settings),
-        # A cluster lets its last words, of connections closed, through to the log.
+        # A cluster that ends logs each connection that it closes.
         silence_logging_cmgr(logging.ERROR),
         _interrupts_held_back() as let_through,
         cluster_class(workers.where)(**options) as cluster,

@@ -1,0 +1,87 @@
+"""A folder in which the commands of the pages find what they name.
+
+What stands in for what:
+
+================================  ====================================================
+exp/asr/{config.yaml,*.pth}       the bundled transformer model, as a training leaves it
+exp/asr/decode_*/test_clean       results that a decoding has left: the right texts
+dump/raw/test_clean               two of the bundled utterances
+conf/                             the decode configs of recipes/librispeech
+speech.flac, other.flac           the same two utterances
+recipes/                          the bundled models, and one file of the bundled audio
+tmp/                              /tmp
+.venv                             the environment of the Python that runs the tests
+sbatch                            a command that does nothing
+================================  ====================================================
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from espnet_lenbias.options.packed_model import model_files
+from tests.bundled import bundled
+from tests.docs.pages import ROOT
+
+SLICE = Path("recipes/mini_librispeech/slice/LibriSpeech/dev-clean")
+TEXTS = {
+    "2005-20050-0003": "NINETEEN BOOTS",
+    "2008-20080-0005": "WALTER KNEW THAT SHE FOUND HARRIET",
+}
+
+
+def make(folder: Path) -> None:
+    """Fill the folder."""
+    audio = {key: next((ROOT / SLICE).rglob(f"{key}.flac")) for key in TEXTS}
+    data = folder / "dump" / "raw" / "test_clean"
+    data.mkdir(parents=True)
+    _write_lines(data / "wav.scp", {key: str(path) for key, path in audio.items()})
+    _write_lines(data / "text", TEXTS)
+    for name, path in zip(("speech", "other"), audio.values(), strict=True):
+        shutil.copy(path, folder / f"{name}.flac")
+
+    model = folder / "exp" / "asr"
+    for search in ("simple", "explicit_length"):
+        results = model / f"decode_{search}" / "test_clean" / "1best_recog"
+        results.mkdir(parents=True)
+        _write_lines(results / "text", TEXTS)
+    files = model_files(str(bundled("asr_transformer")))
+    (model / "config.yaml").symlink_to(files["asr_train_config"])
+    (model / "valid.acc.ave.pth").symlink_to(files["asr_model_file"])
+
+    (folder / "conf").mkdir()
+    for config in (ROOT / "recipes" / "librispeech" / "conf").glob("decode_*.yaml"):
+        shutil.copy(config, folder / "conf")
+
+    (folder / SLICE).mkdir(parents=True)
+    speaker = audio["2005-20050-0003"].parents[1]
+    (folder / SLICE / speaker.name).symlink_to(speaker)
+    pretrained = Path("recipes/mini_librispeech/pretrained")
+    (folder / pretrained).symlink_to(ROOT / pretrained)
+
+    (folder / "tmp").mkdir()
+    (folder / ".venv").symlink_to(Path(sys.executable).parents[1])
+    (folder / "bin").mkdir()
+    _write_script(folder / "bin" / "sbatch", "exit 0")
+
+
+def path_variable(folder: Path) -> str:
+    """Return the PATH on which the folder's commands are found."""
+    return f"{Path(sys.executable).parent}:{folder / 'bin'}:{os.environ['PATH']}"
+
+
+def replace_python(folder: Path) -> None:
+    """Put a command that only prints its arguments in the place of .venv/bin/python."""
+    (folder / ".venv").unlink()
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    _write_script(folder / ".venv" / "bin" / "python", 'echo "$@"')
+
+
+def _write_lines(path: Path, values: dict[str, str]) -> None:
+    path.write_text("".join(f"{key} {value}\n" for key, value in values.items()))
+
+
+def _write_script(path: Path, command: str) -> None:
+    path.write_text(f"#!/bin/sh\n{command}\n")
+    path.chmod(0o755)
