@@ -27,7 +27,8 @@ def encode_alone(model: Any, speech: torch.Tensor) -> torch.Tensor:
     with torch.no_grad():
         x, _ = model.asr_model.encode(speech=batch, speech_lengths=n_samples)
     # a tuple: with the encoder's intermediate outputs
-    return (x[0] if isinstance(x, tuple) else x)[0]
+    frames: torch.Tensor = (x[0] if isinstance(x, tuple) else x)[0]
+    return frames
 
 
 def padded(frames: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
