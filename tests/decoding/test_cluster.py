@@ -206,11 +206,16 @@ def _interrupt(ready: Callable[[psutil.Process], object], *options: str) -> None
         text=True,
         start_new_session=True,
     )
-    _wait_until(lambda: ready(run) or run.poll() is not None)
-    assert run.poll() is None, run.communicate()[1]
-    processes = run.children(recursive=True)
-    os.killpg(run.pid, signal.SIGINT)
-    log = run.communicate(timeout=PATIENCE)[1]
+    try:
+        _wait_until(lambda: ready(run) or run.poll() is not None)
+        assert run.poll() is None, run.communicate()[1]
+        processes = run.children(recursive=True)
+        os.killpg(run.pid, signal.SIGINT)
+        log = run.communicate(timeout=PATIENCE)[1]
+    except BaseException:  # it could wait for ever, e.g. for audio
+        with suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+        raise
     assert run.returncode == 130, log
     assert log.endswith(f"{INTERRUPTED}\n")
     assert "Traceback" not in log
