@@ -14,7 +14,7 @@ torch.set_num_threads(1)  # with tensors as small as these, threads only wait
 
 # Folders whose tests are slow: they start processes or clusters, load packed models, draw
 # plots. Elsewhere the mark stands at the test.
-_SLOW = ("compare", "decoding", "inference", "recipes", "report")
+_SLOW = ("compare", "decoding", "docs", "inference", "recipes", "report")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
