@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from espnet_lenbias.search.beam_search import SimpleBeamSearch as SimpleBeamSearch
     from espnet_lenbias.search.hypotheses import Hypothesis as Hypothesis
-    from espnet_lenbias.search.hypotheses import Trace as Trace
+    from espnet_lenbias.search.trace import Trace as Trace
 else:
 
     def __getattr__(name: str) -> Any:

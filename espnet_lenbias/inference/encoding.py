@@ -15,7 +15,8 @@ import torch
 def encode_alone(model: Any, speech: torch.Tensor) -> torch.Tensor:
     """Return all frames that the encoder gives of one utterance, (T, D).
 
-    These are what ESPnet's ``Speech2Text`` searches when it is called with one utterance.
+    These are what ESPnet's ``Speech2Text`` searches when it is called with one
+    utterance.
 
     Args:
         model: ESPnet's ``Speech2Text`` or ours.
@@ -27,7 +28,8 @@ def encode_alone(model: Any, speech: torch.Tensor) -> torch.Tensor:
     with torch.no_grad():
         x, _ = model.asr_model.encode(speech=batch, speech_lengths=n_samples)
     # a tuple: with the encoder's intermediate outputs
-    return (x[0] if isinstance(x, tuple) else x)[0]
+    frames: torch.Tensor = (x[0] if isinstance(x, tuple) else x)[0]
+    return frames
 
 
 def padded(frames: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -42,11 +42,6 @@ def test_public_names():
         "Trace",
         "use_search",
         "available_searches",
-        "AudioError",
-        "OptionError",
-        "ScorerError",
-        "Hypothesis",
-        "Trace",
         "__version__",
     }
     for name in espnet_lenbias.__all__:
