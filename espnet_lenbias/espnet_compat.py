@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from espnet2.legacy.nets.pytorch_backend.transformer.encoder_layer import (
         EncoderLayer as EncoderLayer,
     )
-    from espnet2.legacy.nets.pytorch_backend.transformer.positionwise_feed_forward import (  # noqa: E501
+    from espnet2.legacy.nets.pytorch_backend.transformer.positionwise_feed_forward import (
         PositionwiseFeedForward as PositionwiseFeedForward,
     )
     from espnet2.legacy.nets.pytorch_backend.transformer.subsampling import (

@@ -200,6 +200,7 @@ class PositionCounter:
         search.search = self
 
     def __call__(self, running_hyps: Any, *args: Any, **kwargs: Any) -> Any:
+        """Note a position, and search it."""
         # ESPnet notes which utterances of a batch have finished; None: none has
         self._done.append(getattr(running_hyps, "done", None))
         return self._search(running_hyps, *args, **kwargs)

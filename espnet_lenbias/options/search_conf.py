@@ -132,9 +132,9 @@ class Coverage:
         _require(ok, "coverage.threshold", t, "a number of 0 or more")
 
 
-def _coverage(value: Any) -> Coverage:
-    """Return what the `coverage` of a config says."""
-    if isinstance(value, Coverage):
+def coverage_term(value: Any) -> Coverage | None:
+    """Return what the `coverage` of a config says; None: there is none."""
+    if value is None or isinstance(value, Coverage):
         return value
     keys = [field.name for field in fields(Coverage)]
     ok = isinstance(value, Mapping) and "weight" in value and set(value) <= set(keys)
@@ -185,5 +185,4 @@ class SimpleOptions:
             self.keep_ended,
             "'joint' or 'separate'",
         )
-        if self.coverage is not None:
-            object.__setattr__(self, "coverage", _coverage(self.coverage))
+        object.__setattr__(self, "coverage", coverage_term(self.coverage))

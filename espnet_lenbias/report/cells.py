@@ -25,14 +25,17 @@ class Cell:
 
     @property
     def system(self) -> System:
+        """The row of the tables that it belongs to."""
         return self.decoding.system
 
     @property
     def references(self) -> ReferenceSet:
+        """The set that was decoded, and what was said in it."""
         return self.decoding.references
 
     @property
     def dataset(self) -> str:
+        """The name of the set."""
         return self.references.name
 
     @property
@@ -53,6 +56,7 @@ class Cell:
 
     @property
     def complete(self) -> bool:
+        """Whether every utterance of the set is decoded."""
         return self.missing == 0
 
     @property

@@ -30,6 +30,7 @@ class Contents:
 
     @property
     def sets(self) -> list[str]:
+        """The names of the sets, sorted."""
         return sorted({cell.dataset for cell in self.cells})
 
 

@@ -7,7 +7,7 @@ from espnet_lenbias.scorers.base import EncoderOutput, Prefixes, Scores, Selecti
 
 
 class Bonus:
-    """Adapter of ESPnet's `LengthBonus`; its state is a single one, of the frames' dtype."""
+    """Adapter of ESPnet's `LengthBonus`; its state is a one of the frames' dtype."""
 
     def __init__(self, scorer: LengthBonus):
         self.n_vocab = scorer.n

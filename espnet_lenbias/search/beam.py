@@ -82,6 +82,6 @@ def first_beam(scorers: Iterable[str], x: torch.Tensor, primers: torch.Tensor) -
     return Beam(
         yseq=primers,
         q=zeros,
-        scores={name: zeros for name in scorers},
+        scores=dict.fromkeys(scorers, zeros),
         spans=make_spans(list(range(n_utts)), [1] * n_utts),
     )

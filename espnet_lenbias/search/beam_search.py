@@ -11,6 +11,7 @@ from espnet_lenbias.options.search_conf import (
     Coverage,
     ExplicitLengthOptions,
     SimpleOptions,
+    coverage_term,
 )
 from espnet_lenbias.search.explicit_length_rule import ExplicitLengthRule
 from espnet_lenbias.search.label_synchronous import LabelSynchronousSearch
@@ -79,7 +80,12 @@ class SimpleBeamSearch(LabelSynchronousSearch):
             **kwargs: Likewise.
         """
         options = SimpleOptions(
-            nbest, length_norm, eos_threshold, length_reward, keep_ended, coverage
+            nbest,
+            length_norm,
+            eos_threshold,
+            length_reward,
+            keep_ended,
+            coverage_term(coverage),
         )
         super().__init__(*args, **kwargs, options=options)
         self.rule = SimpleRule(options, self.beam_size, self.eos)

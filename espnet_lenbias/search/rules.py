@@ -6,7 +6,7 @@ need no further position. Like a scorer's adapter, a rule keeps nothing on itsel
 state is passed in and out, so that a position can be tried and dropped again.
 
 The rules here are :mod:`.explicit_length_rule` and :mod:`.simple_rule`; CONTRIBUTING shows
-how to write another one. Symbols are those of :mod:`espnet_lenbias.search.pruning`; K is the beam size.
+how to write another one. Symbols are those of :mod:`espnet_lenbias.search.pruning`.
 """
 
 from typing import Any, NamedTuple, Protocol

@@ -1,4 +1,7 @@
-"""A model of one table. Labels: the blank, which has no probability, a, b and the end label $."""
+"""A model of one table.
+
+Labels: the blank, which has no probability, a, b and the end label $.
+"""
 
 import math
 from itertools import count
@@ -57,12 +60,13 @@ ROWS = [
     ComparedSearch(name, name, 2) for name in ("espnet", "simple", "explicit_length")
 ]
 
-# At beam 2, N = 1 leaves a and $, N = 2 ab and aa, N = 3 aba and aa$, N = 4 aba$ and abaa. For explicit_length:
+# At beam 2, N = 1 leaves a and $, N = 2 ab and aa, N = 3 aba and aa$, N = 4 aba$ and
+# abaa. For explicit_length:
 # N      kept mass  p_end          not ended before  best final probability
 # 1      .85        .25/.85        1                 .25/.85 = .294
 # 2      .54        0              .6/.85 = .7059    the same
 # 3      .39        .096/.39       .7059             the same; aa$ has .1738
-# 4      .2646      .2058/.2646    .5321             .4139, above the .1182 left: the search stops
+# 4      .2646      .2058/.2646    .5321             .4139, .1182 are left: the search stops
 FINAL = math.log((0.2058 / 0.2646) * (0.6 / 0.85) * (0.294 / 0.39))
 
 
@@ -101,11 +105,12 @@ def test_every_search_decodes_an_utterance_before_the_next_one(utterances):
 
 @pytest.mark.parametrize("batch_size", [1, pytest.param(2, marks=needs_batches)])
 def test_text_scores_and_steps_of_each_search(utterances, batch_size):
-    results = sum(run(utterances, batch_size=batch_size), [])
+    results = [r for batch in run(utterances, batch_size=batch_size) for r in batch]
     espnet, simple, explicit = (
         [r for r in results if r.search == row.label] for row in ROWS
     )
-    # ESPnet's search goes on to the last frame, since what ends there is no 10 nats below the best
+    # ESPnet's search goes on to the last frame, since what ends there is no 10 nats below
+    # the best
     assert [(r.text, r.steps) for r in espnet] == [("", 5), ("", 6)]
     # both places have ended at N = 4
     assert [(r.text, r.steps) for r in simple] == [("", 4), ("", 4)]

@@ -31,7 +31,6 @@ from espnet_lenbias.errors import ClusterError, OptionError
 from espnet_lenbias.options.cluster import Workers
 from tests.releases import needs_batches
 
-
 # Seconds that a busy machine may take for anything; no test waits so long in vain.
 PATIENCE = 300
 

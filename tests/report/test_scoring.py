@@ -15,7 +15,8 @@ REFERENCES = {"u1": "the cat sat on the mat", "u2": "yes", "u3": ""}
 
 
 def test_counts_of_every_kind_of_error():
-    # u1: "the bat sat on mat": cat -> bat, the second "the" deleted, 4 hits; u2 and one word more; u3 two words more
+    # u1: "the bat sat on mat": cat -> bat, the second "the" deleted, 4 hits; u2 and one
+    # word more; u3 two words more
     hypotheses = {"u1": "the bat sat on mat", "u2": "yes sir", "u3": "oh no"}
     errors = count_errors(REFERENCES, hypotheses)
     assert errors == Errors(

@@ -17,13 +17,20 @@ class Line(Protocol):
     """What the lines of all tables have."""
 
     @property
-    def dataset(self) -> str: ...
+    def dataset(self) -> str:
+        """The name of the set."""
+
     @property
-    def label(self) -> str: ...
+    def label(self) -> str:
+        """What the figure calls the row."""
+
     @property
-    def beam_size(self) -> int: ...
+    def beam_size(self) -> int:
+        """K."""
+
     @property
-    def utterances(self) -> int: ...
+    def utterances(self) -> int:
+        """How many were decoded."""
 
 
 L = TypeVar("L", bound=Line)
@@ -40,7 +47,7 @@ class Place(Generic[L]):
 def at_outermost_beams(
     lines: Sequence[L], kinds: Mapping[str, Kind], what: str, note: str = ""
 ) -> tuple[Figure, list[Place[L]]]:
-    """Return a figure with columns for the smallest and the largest beam, and its panels."""
+    """Return a figure with a column for each end of the beam sizes, and its panels."""
     sizes = beams(lines)
     ends = list(dict.fromkeys((sizes[0], sizes[-1])))
     groups = by_label(lines, kinds)

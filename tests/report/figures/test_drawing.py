@@ -89,7 +89,7 @@ def test_the_right_length_is_dashed_and_in_sight():
 def test_beam_sizes_below_the_axis_do_not_collide():
     assert ticks([4]) == ["4"]
     assert ticks([32, 64, 128, 5000]) == ["32", "64", "128", "5000"]
-    # of log(1000) a tenth is a factor of 2: 900 and 600 are too near to 1000, and 500 is not
+    # of log(1000) a tenth is a factor of 2: 900 and 600 are too near to 1000, 500 is not
     assert ticks([1, 100, 500, 600, 900, 1000]) == ["1", "100", "500", "", "", "1000"]
 
 

@@ -11,7 +11,8 @@ def data(artist):
 
 
 def test_ending_figure_shows_the_two_sides_of_the_stop_bound():
-    # p_end 0, 0.2, 0.75: left over are 1, 0.8 and 0.2; the best final probability is 0.1, then 0.6
+    # p_end 0, 0.2, 0.75: left over are 1, 0.8 and 0.2; the best final probability is
+    # 0.1, then 0.6
     trace = Trace(
         stopped="bound",
         p_end=[0.0, 0.2, 0.75],
