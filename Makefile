@@ -39,7 +39,7 @@ $(OLD_PYTHON): CANDIDATES = python3.11 python3 $(wildcard $(PYENV)/3.11*/bin/pyt
 $(OLD_PYTHON): IS_RIGHT = sys.version_info[:2] == (3, 11)
 $(OLD_PYTHON): WANTED = 3.11
 
-.PHONY: venv install demo lint test test-fast test-202511 dist bench
+.PHONY: venv install demo lint test test-fast test-202511 docs dist bench
 
 venv: $(PYTHON)
 
@@ -103,7 +103,6 @@ bench: install
 	$(PYTHON) recipes/speed/bench.py
 
 # Of the reference, pages of modules that have moved would be left.
-.PHONY: docs
 docs: install
 	@rm -rf docs/reference
 	$(PYTHON) -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build

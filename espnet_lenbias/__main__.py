@@ -5,9 +5,9 @@ ESPnet's recipes run their tools as ``${python} -m espnet2.bin...``. With
     ./run.sh --stage 12 --stop_stage 13 --python "python3 -m espnet_lenbias" \
         --inference_config conf/decode_explicit_length.yaml
 
-the decode config may say `search:` and `search_conf:`; likewise with ``st.sh``, ``mt.sh``,
-``s2t.sh`` and ``slu.sh``. All else but ESPnet's inference tools runs as if `python3` alone
-had been given.
+the decode config may say `search:` and `search_conf:`; likewise with ``st.sh``,
+``mt.sh``, ``s2t.sh`` and ``slu.sh``. All else but ESPnet's inference tools runs as if
+`python3` alone had been given.
 
     python -m espnet_lenbias searches     lists the searches and their options
 

@@ -12,8 +12,8 @@ from tests.tiny import write_model
 
 torch.set_num_threads(1)  # with tensors as small as these, threads only wait
 
-# Folders whose tests are slow: they start processes or clusters, load packed models, draw
-# plots. Elsewhere the mark stands at the test.
+# Folders whose tests are slow: they start processes or clusters, load packed models,
+# draw plots. Elsewhere the mark stands at the test.
 _SLOW = ("compare", "decoding", "docs", "inference", "recipes", "report")
 
 

@@ -1,4 +1,4 @@
-"""What ESPnet 202511 lacks, as marks of the tests that need it and are skipped there."""
+"""What ESPnet 202511 lacks, as marks of the tests that are skipped there."""
 
 import pytest
 

@@ -23,8 +23,8 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
 def locked(folder: Path) -> Iterator[None]:
     """Hold an output folder's lock; it goes with the process, however that ends.
 
-    It is a POSIX record lock, which file servers know too. Where a file system has none,
-    a warning says so and the run goes on.
+    It is a POSIX record lock, which file servers know too. Where a file system has
+    none, a warning says so and the run goes on.
 
     Raises:
         OtherRunError: Another run holds the lock; says which.

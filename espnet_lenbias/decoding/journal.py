@@ -1,9 +1,10 @@
-"""The journal of a decoding run: what each utterance's result is, as soon as there is one.
+"""The journal of a decoding run: each utterance's result, as soon as it is there.
 
 Its first line holds the run's options, each further line one utterance: ``[key, {file:
 value}, data]``, where `data` tells the utterance's data from any other. A run that was
-killed may have left half a line at the end, and a file may have been damaged since: a line
-that does not say what it should counts for nothing, and its utterance is decoded again.
+killed may have left half a line at the end, and a file may have been damaged since: a
+line that does not say what it should counts for nothing, and its utterance is decoded
+again.
 """
 
 import json
@@ -73,8 +74,8 @@ def _read_options(path: Path, line: str) -> Mapping[str, Any]:
         options = None
     if not isinstance(options, dict):
         raise OtherRunError(
-            f"{path}, line 1 holds no options, so nobody can tell which run the results "
-            f"there are of: remove the folder (rm -r {path.parent}) or name another"
+            f"{path}, line 1 holds no options, so nobody can tell which run the "
+            f"results there are of: remove the folder (rm -r {path.parent}) or name another"
         )
     return options
 

@@ -15,7 +15,8 @@ import torch
 def encode_alone(model: Any, speech: torch.Tensor) -> torch.Tensor:
     """Return all frames that the encoder gives of one utterance, (T, D).
 
-    These are what ESPnet's ``Speech2Text`` searches when it is called with one utterance.
+    These are what ESPnet's ``Speech2Text`` searches when it is called with one
+    utterance.
 
     Args:
         model: ESPnet's ``Speech2Text`` or ours.

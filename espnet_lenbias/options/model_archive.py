@@ -62,8 +62,8 @@ def _problem(member: zipfile.ZipInfo) -> str:
         return "is a link or a device, not a file"
     if member.file_size > max(_HARMLESS, _LARGEST_RATIO * member.compress_size):
         return (
-            f"unpacks from {member.compress_size} to {member.file_size} bytes, which no "
-            "model does"
+            f"unpacks from {member.compress_size} to {member.file_size} bytes, which "
+            "no model does"
         )
     return ""
 
@@ -132,8 +132,8 @@ def files_within(
         member = str(value).lstrip("/")
         if member not in members:
             raise ValueError(
-                f"model_tag: {archive}: its meta.yaml names {value!r} as {key}, which the "
-                "archive does not hold"
+                f"model_tag: {archive}: its meta.yaml names {value!r} as {key}, which "
+                "the archive does not hold"
             )
         files[key] = str(folder / member)
     return files

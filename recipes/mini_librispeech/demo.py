@@ -192,7 +192,8 @@ def collect(batches: Iterable[list[Result]], n_utts: int, n_rows: int) -> list[R
                 seconds = time.monotonic() - start
                 left = seconds / done * (n_utts - done)
                 print(
-                    f"{done} of {n_utts} utterances, {seconds:.0f} s, {left:.0f} s left",
+                    f"{done} of {n_utts} utterances, {seconds:.0f} s, "
+                    f"{left:.0f} s left",
                     flush=True,
                 )
     return results

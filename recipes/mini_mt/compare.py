@@ -1,8 +1,8 @@
 """Compare beam searches on a packed translation model.
 
-Prints BLEU, output lengths and search steps of each search and beam size, then what each
-made of the sentence that simple beam search shortens most. Writes the tables and the
-results of all sentences to a folder.
+Prints BLEU, output lengths and search steps of each search and beam size, then what
+each made of the sentence that simple beam search shortens most. Writes the tables and
+the results of all sentences to a folder.
 """
 
 import argparse

@@ -65,7 +65,7 @@ def _run(*command: object, cwd: Path = RECIPE) -> subprocess.CompletedProcess:
 
 
 def _run_sh(folder: Path, *options: object) -> subprocess.CompletedProcess:
-    """Run the recipe on ``folder/LibriSpeech/dev-clean``, all that it makes below it."""
+    """Run the recipe on ``folder/LibriSpeech/dev-clean``; it writes below the folder."""
     return _run(
         RECIPE / "run.sh",
         *("--librispeech", folder / "LibriSpeech", "--sets", "dev-clean"),

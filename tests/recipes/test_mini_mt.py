@@ -328,7 +328,7 @@ def test_the_drop_in_translates_as_the_table_does(local, tmp_path):
 
 
 def test_every_reference_is_within_the_length_limit():
-    """That of the decode config: its ratio times the source words and the start label."""
+    """That of the decode config: its ratio times source words and start label."""
     config = yaml.safe_load((RECIPE / "conf" / "decode_mt.yaml").read_text())
     sources, references = read_text(TEST / "src_text"), read_text(TEST / "text")
     for key, source in sources.items():

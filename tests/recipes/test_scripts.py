@@ -1,7 +1,7 @@
 """The recipes' scripts: what they refuse before any work, and what --help says.
 
-They run on copies in folders that are empty otherwise, with a Python that only takes down
-what it is asked for.
+They run on copies in folders that are empty otherwise, with a Python that only takes
+down what it is asked for.
 """
 
 import re
@@ -106,7 +106,7 @@ def _refused(recipes: Path, run: subprocess.CompletedProcess, message: str) -> N
 
 
 def _variables(recipes: Path, script: str) -> dict[str, str]:
-    """The variables of a script with their defaults, as bash has them at its options."""
+    """The variables of a script with defaults, as bash has them at its options."""
     options = recipes / "options.sh"
     text = options.read_text()
     options.write_text(TELL_VARIABLES)

@@ -1,9 +1,9 @@
 """Batches shared out over Dask workers, each decoded once whatever becomes of workers.
 
 When a worker dies, Dask gives its batches to others. A batch that kills its worker, for
-example because it needs more memory than there is, must not fail other batches; but Dask
-blames all that were waiting for that worker. So a batch that Dask gives up is a suspect
-only. Once everything else is decoded, the suspects are tried one at a time.
+example because it needs more memory than there is, must not fail other batches; but
+Dask blames all that were waiting for that worker. So a batch that Dask gives up is a
+suspect only. Once everything else is decoded, the suspects are tried one at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
