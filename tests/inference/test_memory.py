@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 from espnet2.bin.asr_inference import Speech2Text as EspnetSpeech2Text
 from espnet2.tasks.asr import ASRTask
-from espnet_lenbias.report.course import explain
 
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch, Speech2Text
 from espnet_lenbias import use_search as put_search
@@ -15,6 +14,7 @@ from espnet_lenbias.inference.asr_streaming import (
     ChunkedRecognizer,
     Speech2TextStreaming,
 )
+from espnet_lenbias.report.explanation import explain
 from tests.make_models import SPEECH, TOKENS, make_model
 
 pytestmark = pytest.mark.slow

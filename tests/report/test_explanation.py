@@ -15,7 +15,7 @@ from espnet_lenbias.report.explanation import (
     StepLine,
     best_running,
     explain,
-    record_running,
+    recorded_running,
     step_lines,
     why_stopped,
 )
@@ -108,8 +108,12 @@ def test_simple_step_by_step():
 
 def test_recording_changes_nothing():
     plain, recorded = Model(SimpleBeamSearch), Model(SimpleBeamSearch)
-    record_running(recorded.beam_search)
-    ours, theirs = plain(None), recorded(None)
+    rule = recorded.beam_search.rule
+    with recorded_running(recorded.beam_search) as running:
+        theirs = recorded(None)
+    ours = plain(None)
+    assert recorded.beam_search.rule is rule
+    assert len(running) == recorded.beam_search.trace[0].steps
     assert [x[0] for x in ours] == [x[0] for x in theirs]
     assert plain.beam_search.trace == recorded.beam_search.trace
 
