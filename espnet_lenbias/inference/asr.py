@@ -7,16 +7,16 @@ from typing import Any, cast
 import torch
 from espnet2.bin import asr_inference as espnet_asr
 
-from espnet_lenbias.errors import AudioError, ScorerError
-from espnet_lenbias.espnet_compat import OneByOne, TooShortUttError
+from espnet_lenbias.errors import AudioError
+from espnet_lenbias.espnet_compat import OneByOne, decodes_batches
 from espnet_lenbias.inference.audio_checks import (
     Audio,
+    as_samples,
     check_audio,
     check_samples,
-    is_finite,
-    is_short,
     short_audio_named,
 )
+from espnet_lenbias.inference.encoding import encode_alone, padded
 from espnet_lenbias.inference.search_option import SpeechSearchOptionMixin
 from espnet_lenbias.options.registry import ESPNET
 
@@ -61,8 +61,9 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
     ) -> list[Any]:
         """Decode a list of utterances as one batch, or a padded array as ESPnet does.
 
-        An utterance of a list that would be an :class:`AudioError` alone gets the empty
-        text, with a warning in the log, and the others are decoded as if without it.
+        Each utterance is encoded alone, so its result is the one that it has alone. One
+        of a list that would be an :class:`AudioError` alone gets the empty text, with a
+        warning in the log.
 
         Args:
             speech: A list of (samples,), or (B, samples) with `speech_lengths`.
@@ -80,50 +81,61 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
             return self._decode_list(speech)
         if speech_lengths is None:
             raise ValueError("speech_lengths is required for a padded array")
-        for i, (wave, n_samples) in enumerate(zip(speech, speech_lengths)):
-            check_audio(wave[:n_samples], f"utterance {i} of the batch")
-        lengths = [int(n_samples) for n_samples in speech_lengths]
-        shortest = lengths.index(min(lengths))
-        with short_audio_named(speech[shortest][: lengths[shortest]], self._encode):
-            return super().batch_decode(speech, speech_lengths)
+        waves = [wave[: int(n)] for wave, n in zip(speech, speech_lengths)]
+        for i, wave in enumerate(waves):
+            check_audio(wave, f"utterance {i} of the batch")
+        if not self._searches_batches():
+            return [self(wave) for wave in waves]
+        return self._search([self._frames_of(wave) for wave in waves])
 
     def _decode_list(self, speech: Sequence[Audio]) -> list[Any]:
         """Decode a list; see :meth:`batch_decode`."""
-        if not speech:
+        together = self._searches_batches()
+        results: list[Any] = []  # of each utterance, or its place in `frames`
+        frames: list[torch.Tensor] = []
+        for i, wave in enumerate(speech):
+            check_samples(wave, f"utterance {i} of the list")
+            try:
+                if together:
+                    frames.append(self._frames_of(wave))
+                    results.append(len(frames) - 1)
+                else:
+                    results.append(self(wave))
+            except AudioError as e:
+                logger.warning(f"utterance {i} of the list: {e}; its text is empty")
+                results.append(self._decode_single_sample(torch.zeros(0, 1)))
+        found = self._search(frames)
+        return [found[r] if isinstance(r, int) else r for r in results]
+
+    def _searches_batches(self) -> bool:
+        """Tell whether the search takes the encoder outputs of several utterances."""
+        return decodes_batches() and self._can_batch_decode()
+
+    def _frames_of(self, wave: Audio) -> torch.Tensor:
+        """Return the encoder output of an utterance, (T, D).
+
+        Raises:
+            AudioError: The utterance cannot be decoded.
+        """
+        check_audio(wave)
+        samples = as_samples(wave)
+        # asr.sh counts these lines, one an utterance
+        logger.info(f"speech length: {len(samples)}")
+        with short_audio_named(samples, self._encode):
+            return encode_alone(self, samples)
+
+    def _search(self, frames: list[torch.Tensor]) -> list[Any]:
+        """Return the n-best list of each of several encoder outputs, (T, D) each."""
+        if not frames:
             return []
-        waves = [_finite_or_empty(wave, i) for i, wave in enumerate(speech)]
-        try:
-            return super().batch_decode(waves)
-        except TooShortUttError:
-            pass
-        except RuntimeError as e:
-            if isinstance(e, ScorerError) or not any(map(is_short, waves)):
-                raise
-        # Encoders fail on a batch in which one utterance is too short for them. Each
-        # alone, the others are decoded, and whatever else is wrong shows again.
-        return [self._decode_or_nothing(wave, i) for i, wave in enumerate(waves)]
-
-    def _decode_or_nothing(self, wave: Audio, place: int) -> Any:
-        """Decode an utterance of a list; to the empty text if that is impossible."""
-        try:
-            return self(wave)
-        except AudioError as e:
-            logger.warning(f"utterance {place} of the list: {e}; its text is empty")
-            return self._decode_single_sample(torch.zeros(0, 1))
-
-
-def _finite_or_empty(wave: Audio, place: int) -> Audio:
-    """Return the audio of an utterance of a list; no samples if it has broken ones.
-
-    Raises:
-        AudioError: It is of another shape.
-        TypeError: It is no audio.
-    """
-    check_samples(wave, f"utterance {place} of the list")
-    if is_finite(wave):
-        return wave
-    logger.warning(
-        f"utterance {place} of the list: the audio holds NaN or infinity; its text is "
-        "empty"
-    )
-    return wave[:0]
+        for module in self.beam_search.modules():
+            if hasattr(module, "setup_step"):  # of an S4 decoder, as ESPnet does
+                module.setup_step()
+        x, lengths = padded(frames)
+        found = self.beam_search(
+            x,
+            x_lengths=lengths,
+            maxlenratio=self.maxlenratio,
+            minlenratio=self.minlenratio,
+        )
+        return [self._hyps_to_results(hyps) for hyps in found]

@@ -41,16 +41,42 @@ def check_samples(wave: Any, name: str) -> None:
     """Verify that this is an array of samples, not a file name or the like.
 
     Raises:
-        AudioError: It is of shape (1, samples).
-        TypeError: It is something else.
+        AudioError: It is of another shape than (samples,) or (samples, channels).
+        TypeError: It is something else, or of a type that no samples have.
     """
     if not isinstance(wave, Audio) or not wave.ndim:
         raise TypeError(
             f"{name} is a {type(wave).__name__}: give its samples, an array or a "
             "tensor (samples,), such as soundfile.read(path)[0]"
         )
-    if wave.ndim == 2 and len(wave) == 1:
-        raise AudioError(f"{name} is of shape {tuple(wave.shape)}: give (samples,)")
+    if wave.ndim > 2 or (wave.ndim == 2 and 0 < len(wave) < wave.shape[1]):
+        raise AudioError(
+            f"{name} is of shape {tuple(wave.shape)}: give (samples,), or (samples, "
+            "channels)"
+        )
+    if not _is_signed(wave):
+        raise TypeError(
+            f"{name} holds {wave.dtype}: give floats from -1 to 1, or signed integers"
+        )
+
+
+def _is_signed(wave: Audio) -> bool:
+    """Tell whether these are floats or signed integers."""
+    if isinstance(wave, np.ndarray):
+        return wave.dtype.kind in "fi"
+    return wave.dtype.is_signed and not wave.dtype.is_complex
+
+
+def as_samples(wave: Audio) -> torch.Tensor:
+    """Return samples as a tensor of floats; integers are scaled by their range.
+
+    Args:
+        wave: (samples,) or (samples, channels), see :func:`check_samples`.
+    """
+    samples = torch.as_tensor(wave)
+    if samples.is_floating_point():
+        return samples
+    return samples.float() / -float(torch.iinfo(samples.dtype).min)
 
 
 @contextmanager

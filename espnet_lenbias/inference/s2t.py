@@ -6,7 +6,7 @@ from typing import Any
 from espnet2.bin import s2t_inference as espnet_s2t
 
 from espnet_lenbias.espnet_compat import decodes_batches
-from espnet_lenbias.inference.audio_checks import Audio, check_audio
+from espnet_lenbias.inference.audio_checks import Audio, as_samples, check_audio
 from espnet_lenbias.inference.search_option import SearchOptionMixin
 from espnet_lenbias.options.registry import ESPNET
 
@@ -46,6 +46,7 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
         """
         if self.search != ESPNET:
             check_audio(speech)
+            speech = as_samples(speech)
         return super().__call__(speech, *args, **kwargs)
 
     def batch_decode(
@@ -73,5 +74,9 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
         if self.search != ESPNET:
             for i, wave in enumerate(speech):
                 check_audio(wave, f"utterance {i} of the batch")
+            if isinstance(speech, (list, tuple)):
+                speech = [as_samples(wave) for wave in speech]
+            else:
+                speech = as_samples(speech)
         results: list[Any] = super().batch_decode(speech, *args, **kwargs)
         return results

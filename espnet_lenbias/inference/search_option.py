@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.inference.audio_checks import Audio, check_audio, short_audio_named
+from espnet_lenbias.inference.audio_checks import (
+    Audio,
+    as_samples,
+    check_audio,
+    short_audio_named,
+)
 from espnet_lenbias.inference.ctc_checks import check_ctc
 from espnet_lenbias.inference.use_search import use_search
 from espnet_lenbias.options.packed_model import model_files
@@ -153,8 +158,9 @@ class SpeechSearchOptionMixin(SearchOptionMixin):
         if self.search == ESPNET:
             return super().__call__(speech, *args, **kwargs)
         check_audio(speech)
-        with short_audio_named(speech, self._encode):
-            return super().__call__(speech, *args, **kwargs)
+        samples = as_samples(speech)
+        with short_audio_named(samples, self._encode):
+            return super().__call__(samples, *args, **kwargs)
 
     def _encode(self, speech: torch.Tensor) -> None:
         """Encode an utterance, (samples,), to see whether it can be."""
