@@ -1,5 +1,7 @@
 """Whisper's decoder, of random weights, in ``asr_inference``."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
@@ -31,7 +33,8 @@ class Tokenizer:
     """
 
     sot_sequence_including_notimestamps = tuple(PRIMER)
-    additional_special_tokens = ()  # asked for by ESPnet 202511
+    # asked for by ESPnet 202511, which adds lists to it
+    additional_special_tokens: ClassVar[list[str]] = []
 
     @property
     def tokenizer(self):
