@@ -5,10 +5,19 @@ from typing import Any
 
 import torch
 
+from espnet_lenbias.errors import AudioError
 from espnet_lenbias.espnet_compat import Speech2TextStreaming as EspnetStreaming
-from espnet_lenbias.inference.audio_checks import check_audio, short_audio_named
+from espnet_lenbias.inference.audio_checks import (
+    Audio,
+    as_samples,
+    check_audio,
+    check_samples,
+    is_finite,
+    short_audio_named,
+)
 from espnet_lenbias.inference.search_option import SearchOptionMixin
 from espnet_lenbias.options.online import check_online
+from espnet_lenbias.options.registry import ESPNET
 
 
 class Speech2TextStreaming(SearchOptionMixin, EspnetStreaming):
@@ -32,6 +41,31 @@ class Speech2TextStreaming(SearchOptionMixin, EspnetStreaming):
     def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:
         """Verify that search and model can be online."""
         check_online(search, options)
+
+    def __call__(self, speech: Audio, is_final: bool = True) -> Any:
+        """Take a chunk of an utterance.
+
+        Args:
+            speech: (samples,), which may be none.
+            is_final: Whether it is the last one.
+
+        Returns:
+            The n-best list so far, (text, tokens, token ids, hypothesis) each.
+
+        Raises:
+            AudioError: The chunk holds NaN or infinity. The utterance is given up, here
+                and with whatever else goes wrong: the next chunk is another one's first.
+        """
+        if self.search == ESPNET:
+            return super().__call__(speech, is_final)
+        try:
+            check_samples(speech, "the chunk")
+            if not is_finite(speech):
+                raise AudioError("the chunk holds NaN or infinity")
+            return super().__call__(as_samples(speech), is_final)
+        except BaseException:
+            self.reset()
+            raise
 
 
 class ChunkedRecognizer:

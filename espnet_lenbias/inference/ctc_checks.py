@@ -64,10 +64,12 @@ def train_config(options: Mapping[str, Any], tool: str) -> Mapping[str, Any]:
     Returns:
         The options of the training; none if there is no such file.
     """
-    path, model = options.get(f"{tool}_train_config"), options.get(f"{tool}_model_file")
+    path = options.get(f"{tool}_train_config")
+    model = options.get("lm_file" if tool == "lm" else f"{tool}_model_file")
     if path is None and model is not None:
         path = Path(model).parent / "config.yaml"
     if path is None or not Path(path).is_file():
         return {}  # ESPnet says so
-    config: Mapping[str, Any] = yaml.safe_load(Path(path).read_text("utf-8"))
-    return config
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # token lists are long
+    config = yaml.load(Path(path).read_text("utf-8"), Loader=loader)
+    return config if isinstance(config, dict) else {}

@@ -74,9 +74,9 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
         if self.search != ESPNET:
             for i, wave in enumerate(speech):
                 check_audio(wave, f"utterance {i} of the batch")
-            if isinstance(speech, (list, tuple)):
-                speech = [as_samples(wave) for wave in speech]
-            else:
+            if isinstance(speech, Audio):
                 speech = as_samples(speech)
+            else:
+                speech = [as_samples(wave) for wave in speech]
         results: list[Any] = super().batch_decode(speech, *args, **kwargs)
         return results

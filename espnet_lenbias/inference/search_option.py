@@ -14,6 +14,7 @@ from espnet_lenbias.inference.audio_checks import (
     short_audio_named,
 )
 from espnet_lenbias.inference.ctc_checks import check_ctc
+from espnet_lenbias.inference.model_checks import check_labels, check_parameters
 from espnet_lenbias.inference.use_search import use_search
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.registry import (
@@ -67,6 +68,7 @@ class SearchOptionMixin(_EspnetClass):
         if "transducer_conf" in parameters and options.get("transducer_conf") is None:
             options["transducer_conf"] = {}  # not all of ESPnet's objects take None
         super().__init__(*given.args, **given.kwargs)
+        check_parameters(self, options)
         self.search = ESPNET
         self.batch_size = batch_size
         check_ctc(self)
@@ -115,14 +117,16 @@ class SearchOptionMixin(_EspnetClass):
         check_keywords(kwargs, [*espnets.parameters, "search", "search_conf"])
         given = espnets.bind_partial(*args, **kwargs)
         check_search_conf(search, conf)
-        check_espnet_options(search, given.arguments)
+        check_espnet_options(search, _checked_of(search, given.arguments))
         check_nbest(conf, given.arguments)
         defaults = {
             name: parameter.default
             for name, parameter in espnets.parameters.items()
             if parameter.default is not parameter.empty
         }
-        cls._check_model(search, {**defaults, **given.arguments})
+        options = {**defaults, **given.arguments}
+        cls._check_model(search, options)
+        check_labels(options)
         return given
 
     @classmethod
@@ -136,6 +140,13 @@ class SearchOptionMixin(_EspnetClass):
         Raises:
             OptionError: Names the option that is wrong.
         """
+
+
+def _checked_of(search: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out what only ESPnet's own search looks at: `batch_size`, which may be 0."""
+    if search != ESPNET:
+        return options
+    return {key: value for key, value in options.items() if key != "batch_size"}
 
 
 class SpeechSearchOptionMixin(SearchOptionMixin):

@@ -1,0 +1,145 @@
+"""Do the files that a model is made of belong together?
+
+ESPnet leaves what a checkpoint does not hold as it was initialised, and lets an LM of
+another vocabulary fail in the search, or score other labels than it was trained on.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from espnet_lenbias.errors import OptionError
+from espnet_lenbias.inference.ctc_checks import train_config
+
+# Inference option of a checkpoint -> the attribute that holds the model made of it.
+_MODELS = {
+    "asr_model_file": "asr_model",
+    "mt_model_file": "mt_model",
+    "s2t_model_file": "s2t_model",
+    "slu_model_file": "asr_model",
+    "st_model_file": "st_model",
+}
+
+# Inference option of an LM's checkpoint -> the search that it is a scorer of.
+_LMS = {"lm_file": "beam_search", "src_lm_file": "asr_beam_search"}
+
+_SHOWN = 3  # parameters that a message names
+
+
+def check_parameters(inference: Any, options: Mapping[str, Any]) -> None:
+    """Verify that every parameter of the models was in its checkpoint.
+
+    Args:
+        inference: The inference object, its models loaded.
+        options: Its constructor's.
+
+    Raises:
+        OptionError: Counts and names the parameters that are missing.
+    """
+    for option, attribute in _MODELS.items():
+        model = getattr(inference, attribute, None)
+        if model is None or _is_partly_saved(train_args_of(inference)):
+            continue
+        if options.get(option) is not None:
+            _check(option, options[option], model, "")
+    for option, search in _LMS.items():
+        scorers = getattr(getattr(inference, search, None), "scorers", {})
+        if options.get(option) is not None and "lm" in scorers:
+            _check(option, options[option], scorers["lm"], "lm.")
+
+
+def train_args_of(inference: Any) -> Any:
+    """Return the options of the training of an inference object's model."""
+    names = [name for name in vars(inference) if name.endswith("_train_args")]
+    return getattr(inference, names[0]) if names else None
+
+
+def _is_partly_saved(train_args: Any) -> bool:
+    """Tell whether a training saves a part of its model: the rest comes from elsewhere."""
+    strategy = getattr(train_args, "save_strategy", "all")
+    return strategy != "all" or bool(getattr(train_args, "use_adapter", False))
+
+
+def _check(option: str, file: Any, model: torch.nn.Module, prefix: str) -> None:
+    saved = saved_parameters(file)
+    if saved is None:
+        return
+    names = {f"{prefix}{name}" for name, _ in model.named_parameters()}
+    missing = sorted(names - saved)
+    if missing:
+        unknown = sorted(saved - {f"{prefix}{name}" for name in model.state_dict()})
+        also = f"; it holds {len(unknown)} others ({_some(unknown)})" if unknown else ""
+        raise OptionError(
+            f"{option}: {file} is not the checkpoint of this model: of its {len(names)} "
+            f"parameters {len(missing)} are missing there ({_some(missing)}){also}. Name "
+            "the config and the checkpoint of one training"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:_SHOWN], *(["..."] if len(names) > _SHOWN else [])])
+
+
+def saved_parameters(file: Any) -> set[str] | None:
+    """Return the names of the tensors in a checkpoint, without reading them.
+
+    Returns:
+        None if only ESPnet knows how to read it.
+    """
+    try:
+        saved = torch.load(file, map_location="cpu", weights_only=True, mmap=True)
+    except Exception:  # an older format, say: ESPnet has read it
+        return None
+    for wrapper in ("module", "state_dict"):  # of DeepSpeed and of Lightning
+        if isinstance(saved, dict) and wrapper in saved:
+            saved = saved[wrapper]
+    if not isinstance(saved, dict):
+        return None
+    # as ESPnet renames those of older releases
+    old, new = "frontend.upstream.model", "frontend.upstream.upstream.model"
+    names = {str(name) for name in saved}
+    return names | {name.replace(old, new) for name in names}
+
+
+def check_labels(options: Mapping[str, Any]) -> None:
+    """Verify that a language model was trained with the labels of the model.
+
+    Args:
+        options: An inference class's, their defaults filled in.
+
+    Raises:
+        OptionError: Names both configs, and in what the labels differ.
+    """
+    if not options.get("lm_weight") or not _names_a_model(options, "lm"):
+        return
+    lm_tokens = train_config(options, "lm").get("token_list")
+    for tool in ("asr", "mt", "s2t", "slu", "st"):
+        tokens = train_config(options, tool).get("token_list")
+        if isinstance(tokens, list) and isinstance(lm_tokens, list):
+            difference = _difference(tokens, lm_tokens)
+            if difference:
+                raise OptionError(
+                    f"lm_train_config: {options.get('lm_train_config')} is of a language "
+                    f"model with other labels than {tool}_train_config "
+                    f"{options.get(f'{tool}_train_config')}: {difference}. Give an LM "
+                    "that was trained with the model's token list, or lm_weight: 0.0"
+                )
+
+
+def _names_a_model(options: Mapping[str, Any], tool: str) -> bool:
+    return any(options.get(f"{tool}_{what}") for what in ("file", "train_config"))
+
+
+def _difference(tokens: Sequence[str], others: Sequence[str]) -> str:
+    """Say in what two token lists differ; "" if in nothing but names of special tokens."""
+    if len(tokens) != len(others):
+        return f"{len(others)} labels, not {len(tokens)}"
+    for i, (token, other) in enumerate(zip(tokens, others)):
+        if token != other and not _are_special((token, other)):
+            return f"label {i} is {other!r}, not {token!r}"
+    return ""
+
+
+def _are_special(tokens: Iterable[str]) -> bool:
+    return all(str(t).startswith("<") and str(t).endswith(">") for t in tokens)
