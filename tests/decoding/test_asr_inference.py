@@ -283,7 +283,7 @@ def test_a_model_named_without_its_config(transformer_model, wav_scp, tmp_path, 
     with pytest.raises(SystemExit) as e:
         asr_inference.main(command)
     assert e.value.code == 2
-    message = f"asr_model_file: there is no config.yaml beside {weights}: name what it"
+    message = f"asr_model_file: there is no config.yaml beside {weights}: name its"
     assert message in capsys.readouterr().err
     (tmp_path / "config.yaml").write_text(transformer_model.config.read_text())
     assert asr_inference.main(command) == 0
