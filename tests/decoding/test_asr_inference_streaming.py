@@ -317,3 +317,22 @@ def test_the_wrapper_knows_the_tool():
         "--x",
     ]
     assert Path(asr_inference_streaming.__file__).is_file()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        np.full(PIECE, np.nan, dtype="float32"),
+        np.zeros((2, PIECE), dtype="float32"),
+        "speech.wav",
+    ],
+    ids=["NaN", "shape", "no audio"],
+)
+def test_a_stream_that_fails_leaves_nothing_to_the_next(model, speech, broken):
+    streaming = Speech2TextStreaming(**model.files, **DECODING, **OURS)
+    expected = [result[:3] for result in in_pieces(streaming, speech[0])[-1]]
+    streaming(speech[1][:PIECE], is_final=False)
+    with pytest.raises((AudioError, TypeError), match="the chunk"):
+        streaming(broken, is_final=False)
+    found = in_pieces(streaming, speech[0])[-1]
+    assert [result[:3] for result in found] == expected

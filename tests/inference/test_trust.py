@@ -191,6 +191,7 @@ def test_a_checkpoint_that_wraps_the_model(conformer, wrapper, tmp_path, waves):
         Speech2Text(config, str(wrapped), **EXPLICIT)
 
 
+@pytest.mark.filterwarnings("ignore:.*quantiz")
 def test_quantised_models_have_their_parameters(conformer, waves):
     model = Speech2Text(**conformer.files, **EXPLICIT, quantize_asr_model=True)
     assert model(waves["utt1"])
