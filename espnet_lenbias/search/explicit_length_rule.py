@@ -1,7 +1,8 @@
 """The proposed rule of ending: Algorithm 1 of the paper."""
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import torch
 
@@ -18,6 +19,7 @@ class ExplicitLengthState(NamedTuple):
     best: torch.Tensor  # (A, k) the best final scores, best first
 
 
+@dataclass(frozen=True)
 class ExplicitLengthRule:
     """Final scores by eq. 4, and a stop as soon as no later hypothesis can win.
 
@@ -25,25 +27,23 @@ class ExplicitLengthRule:
     it the ended ones neither take places nor prune. An :class:`EndingRule`.
     """
 
-    trace_columns = ("p_end", "log_not_ended", "kept", "running", "best_final")
-    coverage = None
+    trace_columns: ClassVar = (
+        "p_end",
+        "log_not_ended",
+        "kept",
+        "running",
+        "best_final",
+    )
+    coverage: ClassVar[None] = None
 
-    def __init__(self, options: ExplicitLengthOptions, beam_size: int, eos: int):
-        """Make a rule.
-
-        Args:
-            options: The search's.
-            beam_size: K.
-            eos: The end label.
-        """
-        self._options = options
-        self._beam_size = beam_size
-        self._eos = eos
+    options: ExplicitLengthOptions
+    beam_size: int  # K
+    eos: int  # the end label
 
     def start(self, n_utts: int, device: torch.device) -> ExplicitLengthState:
         """Start with nothing ended."""
-        exact = self._options.exact_nbest
-        k = self._options.nbest if exact and self._options.nbest else 1
+        exact = self.options.exact_nbest
+        k = self.options.nbest if exact and self.options.nbest else 1
         best = torch.full((n_utts, k), -math.inf, dtype=torch.float64, device=device)
         return ExplicitLengthState(torch.zeros_like(best[:, 0]), best)
 
@@ -60,10 +60,8 @@ class ExplicitLengthRule:
         coverage: torch.Tensor | None,
     ) -> tuple[ExplicitLengthState, Decision]:
         """See :meth:`EndingRule.step`."""
-        candidates, kept = prune(
-            q, grid, self._beam_size, self._options.score_threshold
-        )
-        ended = kept & (candidates.labels == self._eos)
+        candidates, kept = prune(q, grid, self.beam_size, self.options.score_threshold)
+        ended = kept & (candidates.labels == self.eos)
 
         q = candidates.values.double()
         mass = length_model.log_mass(q, kept)

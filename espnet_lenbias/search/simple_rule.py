@@ -1,7 +1,8 @@
 """The rule of simple beam search, with the heuristics that the paper compares with."""
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import torch
 
@@ -20,31 +21,24 @@ class SimpleState(NamedTuple):
     finished: tuple[torch.Tensor, ...]  # the numbers in slots that have finished
 
 
+@dataclass(frozen=True)
 class SimpleRule:
     """Ended hypotheses stay in the beam, their score frozen. An :class:`EndingRule`."""
 
-    trace_columns = ("kept", "running", "best_final")
+    trace_columns: ClassVar = ("kept", "running", "best_final")
 
-    def __init__(self, options: SimpleOptions, beam_size: int, eos: int):
-        """Make a rule.
-
-        Args:
-            options: The search's.
-            beam_size: K.
-            eos: The end label.
-        """
-        self._options = options
-        self._beam_size = beam_size
-        self._eos = eos
+    options: SimpleOptions
+    beam_size: int  # K
+    eos: int  # the end label
 
     @property
     def coverage(self) -> Coverage | None:
         """The coverage term of the search's options."""
-        return self._options.coverage
+        return self.options.coverage
 
     def start(self, n_utts: int, device: torch.device) -> SimpleState:
         """Start with no ended hypothesis in any of the K places."""
-        shape = (n_utts, self._beam_size)
+        shape = (n_utts, self.beam_size)
         return SimpleState(
             torch.full(shape, -math.inf, dtype=torch.float64, device=device),
             torch.full(shape, -1, device=device),
@@ -54,10 +48,10 @@ class SimpleRule:
 
     def may_end(self, label_scores: torch.Tensor) -> torch.Tensor | None:
         """Tell which hypotheses `eos_threshold` lets end."""
-        threshold = self._options.eos_threshold
+        threshold = self.options.eos_threshold
         if threshold is None:
             return None
-        return heuristics.may_end(label_scores, self._eos, threshold)
+        return heuristics.may_end(label_scores, self.eos, threshold)
 
     def step(
         self,
@@ -68,23 +62,23 @@ class SimpleRule:
         coverage: torch.Tensor | None,
     ) -> tuple[SimpleState, Decision]:
         """Rank the extensions with the ended ones and share the places out."""
-        o = self._options
+        o = self.options
         joint = o.keep_ended == "joint"
         rank = heuristics.rank(q, length, o.length_norm, o.length_reward)
         if coverage is not None:
             rank = rank + coverage.unsqueeze(1)
         candidates = (
-            grid.top(rank, self._beam_size) if joint else self._apart(rank, grid)
+            grid.top(rank, self.beam_size) if joint else self._apart(rank, grid)
         )
         values = candidates.values.double()
         possible = values > -math.inf
-        ends = possible & (candidates.labels == self._eos)
+        ends = possible & (candidates.labels == self.eos)
 
         # the places that ended hypotheses may take: all K against the running ones too
         # ("joint"), or K of their own
         rivals = values if joint else values.masked_fill(~ends, -math.inf)
         contest = torch.cat([state.rank, rivals], dim=1)
-        winners = contest.topk(self._beam_size, dim=1)
+        winners = contest.topk(self.beam_size, dim=1)
         won = torch.zeros_like(contest, dtype=torch.bool)
         won = won.scatter(1, winners.indices, winners.values > -math.inf)
         won = won[:, state.rank.size(1) :]
@@ -108,10 +102,10 @@ class SimpleRule:
     def _apart(self, rank: torch.Tensor, grid: Grid) -> Candidates:
         """Return the K best that run on and, behind them, the K best that end."""
         running = rank.clone()
-        running[:, self._eos] = -math.inf
-        best = grid.top(running, self._beam_size)
-        ending = grid.top(rank[:, self._eos].unsqueeze(1), self._beam_size)
-        ending = ending._replace(labels=torch.full_like(ending.labels, self._eos))
+        running[:, self.eos] = -math.inf
+        best = grid.top(running, self.beam_size)
+        ending = grid.top(rank[:, self.eos].unsqueeze(1), self.beam_size)
+        ending = ending._replace(labels=torch.full_like(ending.labels, self.eos))
         return Candidates(*(torch.cat(pair, dim=1) for pair in zip(best, ending)))
 
     def select(self, state: SimpleState, slots: torch.Tensor) -> SimpleState:
