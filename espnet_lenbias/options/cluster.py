@@ -30,8 +30,19 @@ JOB_QUEUES = {
     "slurm": "SLURMCluster",
 }
 
+# What a config may hold for a scheduler that is running already, as Dask names it.
+_SECURITY = {"require_encryption", "tls_ca_file", "tls_client_cert", "tls_client_key"}
+
 # Keyword arguments that are not the user's to give.
-_OURS = {"asynchronous", "job_cls", "loop", "n_workers", "scheduler", "self"}
+_OURS = {
+    "asynchronous",
+    "job_cls",
+    "loop",
+    "n_workers",
+    "scheduler",
+    "security",
+    "self",
+}
 
 
 @dataclass(frozen=True)
@@ -42,7 +53,7 @@ class Workers:
     where: str
     # How many; None: those that the scheduler has.
     number: int | None = None
-    # Keyword arguments of Dask's cluster class.
+    # Keyword arguments of Dask's cluster class, or of its ``Security`` for a scheduler.
     config: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -54,7 +65,8 @@ def choose_workers(
     Args:
         nj: How many.
         cluster: A kind of cluster, or the address of a scheduler.
-        cluster_config: A yaml file with keyword arguments of Dask's cluster class.
+        cluster_config: A yaml file with keyword arguments of Dask's cluster class, or
+            with the certificates for a scheduler.
 
     Returns:
         None where this process is to decode.
@@ -72,6 +84,7 @@ def choose_workers(
     if where == LOCAL or where in JOB_QUEUES:
         config = _read_config(cluster_config, where) if cluster_config else {}
         _check_submit_command(where)
+        import_extra("cryptography")  # which makes the certificates
         return Workers(where, nj or 1, config)
     if ":" not in where:
         names = [LOCAL, *JOB_QUEUES]
@@ -79,12 +92,11 @@ def choose_workers(
             f"cluster: there is no {where!r}{nearest(where, names)} (one of: "
             f"{', '.join(names)}, or the address HOST:PORT of a running Dask scheduler)"
         )
-    if nj is not None or cluster_config is not None:
-        raise ClusterError(
-            f"cluster: {where} has its workers already; leave out nj and cluster_config"
-        )
+    if nj is not None:
+        raise ClusterError(f"cluster: {where} has its workers already; leave out nj")
     import_extra("distributed")
-    return Workers(where)
+    config = _read_security(cluster_config) if cluster_config else {}
+    return Workers(where, config=config)
 
 
 def cluster_class(where: str) -> type:
@@ -122,19 +134,50 @@ def _check_submit_command(where: str) -> None:
 
 def _read_config(path: str, where: str) -> Mapping[str, Any]:
     """Read the keyword arguments of a cluster class, and verify their names."""
+    config = _read_yaml(path)
+    if "n_workers" in config:
+        raise ClusterError(f"{path}: n_workers: give the number with --nj")
+    if "security" in config:
+        raise ClusterError(
+            f"{path}: security: leave it out: each run makes its own certificates"
+        )
+    _check_names(path, config, _keywords(cluster_class(where)))
+    return config
+
+
+def _read_security(path: str) -> Mapping[str, Any]:
+    """Read what it takes to connect to a scheduler, and verify it."""
+    config = _read_yaml(path)
+    _check_names(path, config, _SECURITY)
+    for key, value in config.items():
+        if key == "require_encryption":
+            if not isinstance(value, bool):
+                raise ClusterError(
+                    f"{path}: {key}: {value!r} is neither true nor false"
+                )
+        elif not isinstance(value, str) or not Path(value).is_file():
+            raise ClusterError(f"{path}: {key}: there is no file {value}")
+    # What is not in this file can be in Dask's own configuration.
+    security = import_extra("distributed").Security(**config)
+    if not (security.tls_ca_file and security.tls_client_cert):
+        raise ClusterError(f"{path}: give both tls_ca_file and tls_client_cert")
+    return config
+
+
+def _read_yaml(path: str) -> dict[str, Any]:
     try:
         config = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as e:
         raise ClusterError(f"{path}: not a yaml file: {e}") from e
     if not isinstance(config, dict):
         raise ClusterError(f"{path}: a cluster config holds `option: value` lines")
-    valid = _keywords(cluster_class(where))
+    return config
+
+
+def _check_names(path: str, config: Mapping[str, Any], valid: set[str]) -> None:
     for key in config:
-        if key == "n_workers":
-            raise ClusterError(f"{path}: n_workers: give the number with --nj")
         if key not in valid:
             raise ClusterError(f"{path}: unknown option {key}{nearest(key, valid)}")
-    return config
 
 
 def _keywords(of: type) -> set[str]:

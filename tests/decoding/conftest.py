@@ -1,5 +1,26 @@
-"""The models of all tools, and data to decode with them."""
+"""The models of all tools, data to decode with them, and a job queue."""
+
+import os
+from pathlib import Path
+
+import pytest
 
 from tests.tool_models import data, model_of
 
 __all__ = ["data", "model_of"]
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch) -> Path:
+    """Commands that do with a job on this machine what SLURM does."""
+    commands = {
+        "sbatch": 'cp -p "$1" "$0.job"; setsid bash "$0.job" >/dev/null 2>&1 & '
+        "echo Submitted batch job $!",
+        "scancel": 'kill -- "-$1"',
+    }
+    for name, command in commands.items():
+        path = tmp_path / name
+        path.write_text(f"#!/bin/bash\n{command}\n")
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    return tmp_path / "sbatch"

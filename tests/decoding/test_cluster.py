@@ -233,6 +233,9 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     assert asr_inference.main(_options(transformer_model, "unbroken", *more)) == 1
     options = _options(transformer_model, "out", *more)
     out = tmp_path / "out"
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
 
     # utt5 cannot be read: the pipe in its place has no writer.
     audio, pipe = tmp_path / "audio", tmp_path / "utt5.wav"
@@ -241,6 +244,7 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     (tmp_path / "utt2num_samples").write_text("utt1 1\nutt2 1\nutt4 9\nutt5 5\n")
 
     _interrupt(lambda _: len(_decoded(out)) == 4, "--cluster", "local", *options)
+    assert not list(scratch.glob("*lenbias*")) + list(scratch.glob("dask*"))
     assert _decoded(out) == ["utt1", "utt2", "utt3", "utt4"]
     texts = (out / "1best_recog" / "text").read_text().splitlines()
     assert [line.split()[0] for line in texts] == ["utt1", "utt2", "utt3", "utt4"]
@@ -257,8 +261,14 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     caplog.set_level(logging.INFO)
-    address = client.scheduler.address
-    assert cli.main(["decode", "--cluster", address, *options]) == 1
+    address = client.scheduler.address.removeprefix("tls://")
+    names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
+    for name in names:
+        (tmp_path / f"{name}.pem").write_text(getattr(client.security, name))
+    lines = [f"{name}: {name}.pem\n" for name in names]
+    (tmp_path / "c.yaml").write_text("require_encryption: true\n" + "".join(lines))
+    where = ["--cluster", address, "--cluster_config", "c.yaml"]
+    assert cli.main(["decode", *where, *options]) == 1
     killer.join()
     assert _files(out) == _files(tmp_path / "unbroken")
     assert len(_files(out)) == 12
@@ -280,7 +290,11 @@ def test_an_interrupt_ends_a_run_whose_workers_are_starting(
     transformer_model, wav_scp, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
     _interrupt(_starts_workers, "--nj", "2", *_options(transformer_model, "out"))
+    assert not list(scratch.iterdir())
 
 
 def _starts_workers(run: psutil.Process) -> bool:
@@ -455,6 +469,30 @@ def _fails(capsys, *options: str) -> str:
             "list.yaml: a cluster config holds `option: value` lines",
         ),
         (["--nj", "2", "--cluster_config", "bad.yaml"], "bad.yaml: not a yaml file"),
+        (
+            ["--nj", "2", "--cluster_config", "tls.yaml"],
+            "tls.yaml: security: leave it out: each run makes its own certificates",
+        ),
+        (
+            ["--cluster", "h:1", "--cluster_config", "c.yaml"],
+            "c.yaml: unknown option coers",
+        ),
+        (
+            ["--cluster", "h:1", "--cluster_config", "typo.yaml"],
+            "typo.yaml: unknown option tls_client_crt; did you mean tls_client_cert?",
+        ),
+        (
+            ["--cluster", "h:1", "--cluster_config", "gone.yaml"],
+            "gone.yaml: tls_ca_file: there is no file ca.pem",
+        ),
+        (
+            ["--cluster", "h:1", "--cluster_config", "half.yaml"],
+            "half.yaml: give both tls_ca_file and tls_client_cert",
+        ),
+        (
+            ["--cluster", "h:1", "--cluster_config", "maybe.yaml"],
+            "maybe.yaml: require_encryption: 'maybe' is neither true nor false",
+        ),
     ],
 )
 def test_mistakes_show_before_any_worker_starts(
@@ -464,6 +502,11 @@ def test_mistakes_show_before_any_worker_starts(
     monkeypatch.setattr(decode_parallel, "start", None)
     (tmp_path / "c.yaml").write_text("coers: 4\n")
     (tmp_path / "n.yaml").write_text("n_workers: 4\n")
+    (tmp_path / "tls.yaml").write_text("security: true\n")
+    (tmp_path / "typo.yaml").write_text("tls_client_crt: c.yaml\n")
+    (tmp_path / "gone.yaml").write_text("tls_ca_file: ca.pem\n")
+    (tmp_path / "half.yaml").write_text("tls_ca_file: c.yaml\n")
+    (tmp_path / "maybe.yaml").write_text("require_encryption: maybe\n")
     (tmp_path / "list.yaml").write_text("- cores\n")
     (tmp_path / "bad.yaml").write_text("cores: {\n")
     (tmp_path / "empty").touch()
@@ -479,6 +522,7 @@ def test_mistakes_show_before_any_worker_starts(
         (["--nj", "2"], "distributed"),
         (["--cluster", "h:1"], "distributed"),
         (["--cluster", "sge"], "dask_jobqueue"),
+        (["--nj", "2"], "cryptography"),
     ],
 )
 def test_a_missing_dask_is_named_with_its_remedy(
@@ -510,28 +554,13 @@ except SystemExit as e:
 # --- Job queues -----------------------------------------------------------------------
 
 
-@pytest.fixture
-def slurm(tmp_path, monkeypatch) -> Path:
-    """Commands that do with a job on this machine what SLURM does."""
-    commands = {
-        "sbatch": 'cp "$1" "$0.job"; setsid bash "$0.job" >/dev/null 2>&1 & '
-        "echo Submitted batch job $!",
-        "scancel": 'kill -- "-$1"',
-    }
-    for name, command in commands.items():
-        path = tmp_path / name
-        path.write_text(f"#!/bin/bash\n{command}\n")
-        path.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    return tmp_path / "sbatch"
-
-
 def test_workers_are_jobs_and_lost_jobs_are_replaced(slurm, monkeypatch, caplog):
     def job_group(batch):
         time.sleep(0.2)
         return os.getpgid(0)
 
     workers = Workers("slurm", 1, {"memory": "1GB", "queue": "main"})
+    monkeypatch.chdir(slurm.parent)
     batches = [[i] for i in range(8)]
     monkeypatch.setattr(cluster, "_PATIENCE", 0.1)
     caplog.set_level(logging.INFO)

@@ -81,7 +81,9 @@ def _add_worker_options(parser: argparse.ArgumentParser) -> list[str]:
             help="A yaml file with keyword arguments of Dask's cluster class, e.g. for "
             "slurm, where each worker is a job, `queue: main`, `memory: 8GB`, "
             "`walltime: '24:00:00'`, `log_directory: exp/log`, `cores: 4` (threads), "
-            "`job_extra_directives: ['--gres=gpu:1']` (with --ngpu 1)",
+            "`job_extra_directives: ['--gres=gpu:1']` (with --ngpu 1); for a running "
+            "scheduler with `tls_ca_file`, `tls_client_cert`, `tls_client_key`, "
+            "`require_encryption`",
         ),
     ]
     return [action.dest for action in actions]

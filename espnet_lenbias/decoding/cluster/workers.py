@@ -14,26 +14,22 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
+from espnet_lenbias.decoding.cluster.private import private_options
 from espnet_lenbias.errors import ClusterError
-from espnet_lenbias.options.cluster import LOCAL, Workers, cluster_class, import_extra
+from espnet_lenbias.options.cluster import LOCAL, Workers, cluster_class
 
 if TYPE_CHECKING:
     from distributed import Client
 
 # What a cluster config can override. A job is one worker. Local workers have one thread
 # each and all of the machine's memory: Dask would give them equal shares, and kill what
-# outgrows its own. The port of Dask's web page is any free one: runs share machines.
+# outgrows its own.
 _LOCAL_DEFAULTS = {
     "threads_per_worker": 1,
     "memory_limit": 0,
-    "dashboard_address": "127.0.0.1:0",
     "silence_logs": logging.ERROR,  # as for jobs
 }
-_JOB_DEFAULTS = {
-    "cores": 1,
-    "processes": 1,
-    "scheduler_options": {"dashboard_address": ":0"},
-}
+_JOB_DEFAULTS = {"cores": 1, "processes": 1}
 
 # How often the workers of a task may die before Dask gives it up. Queued tasks are
 # blamed too, so being given up means little: see
@@ -54,11 +50,10 @@ def start(workers: Workers) -> Iterator["Client"]:
     Raises:
         ClusterError: Dask or the job queue has refused.
     """
-    distributed = import_extra("distributed")
     with ExitStack() as stack:
         try:
             client = stack.enter_context(
-                distributed.Client(workers.where)
+                _connect(workers)
                 if workers.number is None
                 else _cluster(workers, workers.number)
             )
@@ -66,6 +61,25 @@ def start(workers: Workers) -> Iterator["Client"]:
             raise ClusterError(f"cluster: {workers.where}: {e}") from e
         _wait_for_one(client)
         yield client
+
+
+def _connect(workers: Workers) -> "Client":
+    """Connect to a scheduler that is running already."""
+    from distributed import Client, Security
+
+    address, security = workers.where, None
+    if workers.config:
+        security = Security(**workers.config)
+        if "://" not in address:
+            address = f"tls://{address}"
+    client = Client(address, security=security)
+    scheduler: Any = client.scheduler
+    if scheduler.address.startswith("tcp://"):
+        logging.warning(
+            f"cluster: {workers.where}: its connections are not encrypted: whoever can "
+            "reach it can run programs as you; see docs/clusters.md for certificates"
+        )
+    return client
 
 
 def _wait_for_one(client: "Client") -> None:
@@ -85,7 +99,6 @@ def _cluster(workers: Workers, number: int) -> Iterator["Client"]:
     from distributed.utils import silence_logging_cmgr
 
     defaults = _LOCAL_DEFAULTS if workers.where == LOCAL else _JOB_DEFAULTS
-    options = {**defaults, **workers.config, "n_workers": 0}
     settings = {
         "distributed.scheduler.allowed-failures": _ALLOWED_FAILURES,
         "distributed.comm.timeouts.connect": _CONNECT_TIMEOUT,
@@ -96,7 +109,10 @@ def _cluster(workers: Workers, number: int) -> Iterator["Client"]:
         # A cluster that ends logs each connection that it closes.
         silence_logging_cmgr(logging.ERROR),
         _interrupts_held_back() as let_through,
-        cluster_class(workers.where)(**options) as cluster,
+        private_options(workers.where, workers.config) as private,
+        cluster_class(workers.where)(
+            **{**defaults, **workers.config, **private, "n_workers": 0}
+        ) as cluster,
     ):
         # At an interrupt cluster.sync would cancel this, and workers be half started.
         starting = asyncio.run_coroutine_threadsafe(
