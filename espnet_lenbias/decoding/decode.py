@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from espnet_lenbias.decoding.dataset import Batch, Unreadable, build_dataset, reason
+from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.decoding.log_markers import paired_markers
-from espnet_lenbias.decoding.result_folder import Outcome, ResultRow, empty_value
+from espnet_lenbias.decoding.result_folder import Outcome, empty_value
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset, set_all_random_seed
 from espnet_lenbias.options.espnet_tools import ASR, Tool

@@ -26,7 +26,8 @@ from espnet_lenbias.decoding.cluster import command as decode_parallel
 from espnet_lenbias.decoding.cluster import share_out, worker
 from espnet_lenbias.decoding.cluster import workers as cluster
 from espnet_lenbias.decoding.cluster.worker import decoder
-from espnet_lenbias.decoding.result_folder import JOURNAL, ResultFolder
+from espnet_lenbias.decoding.journal import JOURNAL
+from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.errors import ClusterError, OptionError
 from espnet_lenbias.options.cluster import Workers
 from tests.releases import needs_batches
