@@ -292,13 +292,65 @@ def test_a_model_named_without_its_config(transformer_model, wav_scp, tmp_path, 
     assert asr_inference.main(command) == 0
 
 
-@pytest.mark.parametrize("rate", [RATE, 2 * RATE])
-def test_audio_of_another_rate(rate, transformer_model, wav_scp, tmp_path, caplog):
-    wave = wav_scp.parent / "utt1.wav"
-    soundfile.write(wave, soundfile.read(wave)[0], rate, subtype="FLOAT")
+@pytest.mark.parametrize("num_workers", ["0", "2"])
+def test_audio_of_another_rate(
+    num_workers, transformer_model, wav_scp, tmp_path, caplog
+):
+    """Two of five utterances, and not the first."""
+    for key, rate in (("utt3", 2 * RATE), ("utt4", RATE // 2)):
+        wave = wav_scp.parent / f"{key}.wav"
+        soundfile.write(wave, soundfile.read(wave)[0], rate, subtype="FLOAT")
+    options = ["--num_workers", num_workers]
+    assert _run(transformer_model, wav_scp, tmp_path / "out", *options) == 0
+    each = [m for m in caplog.messages if "samples a second" in m]
+    assert each == [
+        f"Utterance {key}: {wav_scp.parent / key}.wav has {rate} samples a second, and "
+        f"the model takes {RATE}: resample it (sox {wav_scp.parent / key}.wav -r {RATE} "
+        "out.wav)"
+        for key, rate in (("utt3", 2 * RATE), ("utt4", RATE // 2))
+    ]
+    assert caplog.messages[-1].startswith(
+        "2 of 5 utterances have another sampling rate than the model's"
+    )
+
+
+def test_audio_of_the_models_rate(transformer_model, wav_scp, tmp_path, caplog):
     assert _run(transformer_model, wav_scp, tmp_path / "out") == 0
-    warning = f"utt1.wav has {rate} samples a second, and the model takes {RATE}: "
-    assert (warning in caplog.text) == (rate != RATE)
+    assert "rate" not in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["sound", "multi_columns_sound"])
+def test_a_command_as_sound(kind, transformer_model, wav_scp, tmp_path, caplog):
+    text = wav_scp.read_text()
+    wave = tmp_path / "utt2.wav"
+    wav_scp.write_text(text.replace(f"{wave}", f"cat {wave} |"))
+    command = _command(transformer_model, wav_scp, tmp_path / "out")
+    command = [word.replace(",sound", f",{kind}") for word in command]
+    assert asr_inference.main([*command, "--search", "simple"]) == 1
+    assert caplog.messages[-1] == (
+        f"failed: utt2: cat {wave} |: sound takes no commands: use kaldi_ark"
+    )
+
+
+def test_commands_that_fail(transformer_model, wav_scp, tmp_path, caplog):
+    """Two of five, each its utterance's own failure, and one of another rate."""
+    soundfile.write(tmp_path / "utt3.wav", np.full(4000, 0.1), 2 * RATE)
+    lines = [line.split() for line in wav_scp.read_text().splitlines()]
+    commands = {key: f"cat {wave} |" for key, wave in lines}
+    commands["utt2"] = "cat gone.wav |"
+    commands["utt4"] = "cat gone.wav; false |"
+    commands["utt5"] = f"{tmp_path}/gone.ark:12"
+    scp = tmp_path / "pipes.scp"
+    scp.write_text("".join(f"{k} {command}\n" for k, command in commands.items()))
+    command = _command(transformer_model, scp, tmp_path / "out")
+    command = [word.replace(",sound", ",kaldi_ark") for word in command]
+    assert asr_inference.main([*command, "--search", "simple"]) == 1
+    failed = [m for m in caplog.messages if m.startswith("failed: ")]
+    assert len(failed) == 3
+    assert failed[0].startswith("failed: utt2: cat gone.wav |: the command failed")
+    assert failed[1].startswith("failed: utt4: cat gone.wav; false |: the command fail")
+    assert failed[2].startswith(f"failed: utt5: {tmp_path}/gone.ark:12: ")
+    assert f"Utterance utt3: {commands['utt3']} has {2 * RATE} samples" in caplog.text
 
 
 def test_an_option_of_the_search_in_the_wrong_place(

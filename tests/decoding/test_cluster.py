@@ -19,6 +19,7 @@ from pathlib import Path
 import dask
 import psutil
 import pytest
+import soundfile
 
 from espnet_lenbias import cli
 from espnet_lenbias.bin import asr_inference
@@ -583,3 +584,20 @@ def test_workers_that_cannot_start_are_an_error():
     failed = pytest.raises(cluster.ClusterError, match="local: Nanny failed")
     with failed, cluster.start(workers):
         pass
+
+
+# --- Audio ----------------------------------------------------------------------------
+
+
+def test_workers_warn_of_audio_of_another_rate(
+    client, transformer_model, wav_scp, tmp_path, caplog, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for key in ("utt2", "utt5"):
+        samples, rate = soundfile.read(f"{key}.wav")
+        soundfile.write(f"{key}.wav", samples, 2 * rate)
+    options = _options(transformer_model, "out")
+    assert cli.main(["decode", "--cluster", client.scheduler.address, *options]) == 0
+    warned = [m.split(":")[0] for m in caplog.messages if "samples a second" in m]
+    assert sorted(warned) == ["Utterance utt2", "Utterance utt5"]
+    assert "2 of 5 utterances have another sampling rate" in caplog.text
