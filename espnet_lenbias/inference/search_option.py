@@ -9,6 +9,7 @@ import torch
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.inference.audio_checks import Audio, check_audio, short_audio_named
 from espnet_lenbias.inference.ctc_checks import check_ctc
+from espnet_lenbias.inference.model_loading import broken_files_named
 from espnet_lenbias.inference.use_search import use_search
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.registry import (
@@ -61,7 +62,8 @@ class SearchOptionMixin(_EspnetClass):
         parameters = given.signature.parameters
         if "transducer_conf" in parameters and options.get("transducer_conf") is None:
             options["transducer_conf"] = {}  # not all of ESPnet's objects take None
-        super().__init__(*given.args, **given.kwargs)
+        with broken_files_named(options):
+            super().__init__(*given.args, **given.kwargs)
         self.search = ESPNET
         self.batch_size = batch_size
         check_ctc(self)
