@@ -89,6 +89,10 @@ def _decode_pending(
     if done:
         logging.info(f"{done} of {len(folder.keys)} utterances are decoded already")
     pending = folder.pending(args.batch_size)
+    if not pending:
+        logging.info(
+            "nothing is left to decode, so no real-time factor can be told from this log"
+        )
     decode = decode or partial(decode_here, tool)
     failures = decode(args, folder, pending) if pending else {}
     folder.finish(args.nbest, tool.files)
