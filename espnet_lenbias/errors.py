@@ -18,4 +18,4 @@ class ClusterError(ValueError):
 
 
 class OtherRunError(ValueError):
-    """The output folder holds the results of a run with other options."""
+    """The output folder is in use, or holds the results of a run with other options."""

@@ -1,16 +1,18 @@
 """Utterances of a data set, read so that a broken one does not stop the others."""
 
-import logging
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from espnet_lenbias.espnet_compat import ESPnetDataset
-from espnet_lenbias.options.audio_files import audio_rate, check_rate
+from espnet_lenbias.options.audio_files import check_rate
+
+# Types of data whose lines name files that soundfile opens.
+_AUDIO_FILES = ("sound", "multi_columns_sound", "variable_columns_sound")
 
 
 @dataclass(frozen=True)
@@ -20,8 +22,15 @@ class Unreadable:
     reason: str
 
 
-# One batch as it is read: key and data of each utterance.
-Batch = list[tuple[str, dict[str, np.ndarray] | Unreadable]]
+class Read(NamedTuple):
+    """An utterance as it is read."""
+
+    key: str
+    data: dict[str, np.ndarray] | Unreadable
+    warning: str = ""  # of audio that is not what the model was trained on
+
+
+Batch = list[Read]
 
 
 class Utterances(torch.utils.data.Dataset[Any]):
@@ -29,38 +38,73 @@ class Utterances(torch.utils.data.Dataset[Any]):
 
     Args:
         dataset: Maps a key to its preprocessed data; see ESPnet's ``ESPnetDataset``.
+        frontend_conf: Of the model, which says what sampling rate it takes.
 
     """
 
-    def __init__(self, dataset: ESPnetDataset):
+    def __init__(
+        self, dataset: ESPnetDataset, frontend_conf: Mapping[str, Any] | None = None
+    ):
         self.dataset = dataset
+        self.frontend_conf = frontend_conf
 
-    def __getitem__(self, key: str) -> tuple[str, dict[str, np.ndarray] | Unreadable]:
-        try:
-            return key, self.dataset[key][1]
-        except KeyError:
+    def __getitem__(self, key: str) -> Read:
+        loaders = self.dataset.loader_dict
+        # of a loader itself, `in` would read the audio
+        if not all(key in loader.keys() for loader in loaders.values()):  # noqa: SIM118
             files = [path for path, _ in self.dataset.debug_info.values()]
-            return key, Unreadable(f"is not in all of {', '.join(files)}")
+            return Read(key, Unreadable(f"is not in all of {', '.join(files)}"))
+        for loader in loaders.values():
+            if hasattr(loader, "rate"):
+                loader.rate = None  # of the utterance before
+        try:
+            data = self.dataset[key][1]
         except Exception as e:  # whatever is wrong with this file, others may be sound
-            return key, Unreadable(_reason_of_file(e, _audio_files(self.dataset, key)))
+            return Read(key, Unreadable(self._why(key, e)))
+        return Read(key, data, self._warning(key))
 
+    def _warning(self, key: str) -> str:
+        """Return what is wrong with the sampling rate; ESPnet's loaders have noted it.
 
-def _audio_files(dataset: ESPnetDataset, key: str) -> list[str]:
-    """Return the audio files that a wav.scp has for an utterance."""
-    readers = [
-        getattr(loader, "loader", None) for loader in dataset.loader_dict.values()
-    ]
-    named = [getattr(reader, "data", {}).get(key, []) for reader in readers]
-    return [file for n in named for file in ([n] if isinstance(n, str) else n)]
+        It is no error: a model can have been trained with a frontend set to a wrong
+        rate.
+        """
+        for name, loader in self.dataset.loader_dict.items():
+            rate = getattr(loader, "rate", None)
+            if rate is not None:
+                try:
+                    check_rate(self._source(name, key), rate, self.frontend_conf)
+                except ValueError as e:
+                    return str(e)
+        return ""
 
+    def _why(self, key: str, error: Exception) -> str:
+        """Return why an utterance could not be read, with its source if it has one."""
+        sources = {name: self._source(name, key) for name in self.dataset.loader_dict}
+        for name, source in sources.items():
+            if self.dataset.debug_info[name][1] not in _AUDIO_FILES:
+                continue
+            if source.endswith("|"):
+                return f"{source}: sound takes no commands: use kaldi_ark"
+            for file in self._files(name, key):
+                if not Path(file).exists():
+                    return f"there is no file {file}"
+        why = reason(error)
+        source = next(filter(None, sources.values()), "")
+        if source.endswith("|") and source[:-1].strip() not in why:
+            return f"{source}: the command failed, or what it wrote is no audio ({why})"
+        return why if not source or source in why else f"{source}: {why}"
 
-def _reason_of_file(error: Exception, files: Sequence[str]) -> str:
-    """Return why an utterance could not be read, with its file if it has one."""
-    for file in files:
-        if not Path(file).exists():
-            return f"there is no file {file}"
-    why = reason(error)
-    return why if not files or files[0] in why else f"{files[0]}: {why}"
+    def _source(self, name: str, key: str) -> str:
+        """Return where the audio of an utterance is: files, a command; "" if none."""
+        return " ".join(self._files(name, key))
+
+    def _files(self, name: str, key: str) -> list[str]:
+        reader = getattr(self.dataset.loader_dict[name], "loader", None)
+        # readers of sound, and of Kaldi's archives
+        sources = getattr(reader, "data", getattr(reader, "_dict", {}))
+        source = sources.get(key, [])
+        return [source] if isinstance(source, str) else list(source)
 
 
 def build_dataset(
@@ -69,7 +113,7 @@ def build_dataset(
     train_args: Any,
     dtype: str,
     allow_variable_data_keys: bool,
-) -> ESPnetDataset:
+) -> Utterances:
     """Build ESPnet's data set with the preprocessing of a model of that task."""
     dataset = ESPnetDataset(
         data_path_and_name_and_type,
@@ -80,34 +124,15 @@ def build_dataset(
     task.check_task_requirements(
         dataset, allow_variable_data_keys, train=False, inference=True
     )
-    _warn_of_rate(dataset, getattr(train_args, "frontend_conf", None))
-    return dataset
-
-
-def _warn_of_rate(
-    dataset: ESPnetDataset, frontend_conf: Mapping[str, Any] | None
-) -> None:
-    """Warn if the first utterance has another sampling rate than the model.
-
-    It is no error: a model can have been trained with a frontend set to a wrong rate.
-    """
-    for file in map(Path, _audio_files(dataset, next(iter(dataset), ""))):
-        try:
-            rate = audio_rate(file)
-        except (OSError, ValueError):
-            continue  # reported when the utterance has its turn
-        try:
-            check_rate(file, rate, frontend_conf)
-        except ValueError as e:
-            logging.warning(e)
+    return Utterances(dataset, getattr(train_args, "frontend_conf", None))
 
 
 def read_batches(
-    dataset: ESPnetDataset, batches: Sequence[Sequence[str]], num_workers: int
+    dataset: Utterances, batches: Sequence[Sequence[str]], num_workers: int
 ) -> Generator[Batch, None, None]:
     """Read batches of utterances in order, ahead of time by workers, until closed."""
     yield from torch.utils.data.DataLoader(
-        Utterances(dataset),
+        dataset,
         batch_sampler=map(list, batches),
         num_workers=num_workers,
         collate_fn=list,

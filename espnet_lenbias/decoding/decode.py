@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from espnet_lenbias.decoding.dataset import Batch, Unreadable, build_dataset, reason
-from espnet_lenbias.decoding.log_markers import paired_markers
-from espnet_lenbias.decoding.result_folder import Outcome, ResultRow, empty_value
+from espnet_lenbias.decoding.dataset import (
+    Batch,
+    Unreadable,
+    Utterances,
+    build_dataset,
+    reason,
+)
+from espnet_lenbias.decoding.journal import ResultRow
+from espnet_lenbias.decoding.log_markers import RATE_WARNING, paired_markers
+from espnet_lenbias.decoding.result_folder import Outcome, empty_value
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.espnet_compat import ESPnetDataset, set_all_random_seed
+from espnet_lenbias.espnet_compat import set_all_random_seed
 from espnet_lenbias.options.espnet_tools import ASR, Tool
 from espnet_lenbias.search.hypotheses import Hypothesis
 
@@ -26,7 +33,7 @@ NBest = Sequence[tuple[Any, ...]]
 Collate = Callable[[Readable], tuple[list[str], dict[str, torch.Tensor]]]
 
 # A model, a data set, and the padding of its utterances.
-Loaded = tuple[Any, ESPnetDataset, Collate]
+Loaded = tuple[Any, Utterances, Collate]
 
 
 def load(args: argparse.Namespace, tool: Tool = ASR) -> Loaded:
@@ -87,7 +94,9 @@ def decode(
     """
     for batch in batches:
         readable = []
-        for key, data in batch:
+        for key, data, warning in batch:
+            if warning:
+                logging.warning(f"Utterance {key}: {warning}", extra={RATE_WARNING: 1})
             if isinstance(data, Unreadable):
                 yield key, data.reason
             else:

@@ -7,6 +7,7 @@ utterances failed; 2 for a mistake in the options.
 """
 
 import argparse
+import errno
 import logging
 import sys
 from collections.abc import Callable, Sequence
@@ -16,14 +17,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from espnet_lenbias.decoding.result_folder import ResultFolder, read_keys
+from espnet_lenbias.decoding.folder_lock import locked
+from espnet_lenbias.decoding.log_markers import RATE_WARNING, counted
+from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.errors import OptionError, OtherRunError
 from espnet_lenbias.espnet_compat import commandline, decodes_batches
+from espnet_lenbias.options.data_files import utterances
 from espnet_lenbias.options.decoding import get_parser, parse, run_options
 from espnet_lenbias.options.espnet_tools import Tool
 
-# Types of data whose files have a line for each utterance, which its key begins.
-_KEYED = ("sound", "multi_columns_sound", "kaldi_ark", "npy", "text")
+# A full disk, a full quota, a limit on the size of files.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # Decodes batches of utterances into the folder; returns why utterances have no result.
 Decode = Callable[
@@ -51,55 +55,74 @@ def run(
         args: The tool's options.
         decode: How; in this process unless given.
     """
-    try:
-        _check_implemented(tool, args)
-        keys = _keys(args)
-        folder = ResultFolder(Path(args.output_dir), keys, run_options(args))
-    except (OSError, OtherRunError, ValueError) as e:
-        parser.exit(2, f"{parser.prog}: error: {e}\n")
-
-    print(commandline(), file=sys.stderr)
     logging.basicConfig(
         level=args.log_level,
         format="%(asctime)s (%(module)s:%(lineno)d) %(levelname)s: %(message)s",
     )
-    done = sum(key in folder for key in keys)
-    if done:
-        logging.info(f"{done} of {len(keys)} utterances are decoded already")
-    pending = folder.pending(args.batch_size)
-    decode = decode or partial(decode_here, tool)
+    folder = Path(args.output_dir)
     try:
-        failures = decode(args, folder, pending) if pending else {}
-    except OptionError as e:
+        _check_implemented(tool, args)
+        data = utterances(args)
+        with locked(folder):
+            results = ResultFolder(folder, data, run_options(args))
+            print(commandline(), file=sys.stderr)
+            with counted(RATE_WARNING) as other_rate:
+                failures = _decode_pending(tool, args, results, decode)
+    except (OptionError, OtherRunError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
+    except OSError as e:
+        parser.exit(2, f"{parser.prog}: error: {_what_failed(e)}\n")
+    if other_rate.count:
+        logging.warning(
+            f"{other_rate.count} of {len(data)} utterances have another sampling rate "
+            "than the model's, so their texts are not to be trusted: resample the audio "
+            "and decode into another folder"
+        )
+    return _report(failures, len(data))
+
+
+def _decode_pending(
+    tool: Tool, args: argparse.Namespace, folder: ResultFolder, decode: Decode | None
+) -> dict[str, str]:
+    """Decode what has no result yet; return why utterances have none."""
+    done = sum(key in folder for key in folder.keys)
+    if done:
+        logging.info(f"{done} of {len(folder.keys)} utterances are decoded already")
+    pending = folder.pending(args.batch_size)
+    if not pending:
+        logging.info(
+            "nothing is left to decode, so no real-time factor can be told from this log"
+        )
+    decode = decode or partial(decode_here, tool)
+    failures = decode(args, folder, pending) if pending else {}
     folder.finish(args.nbest, tool.files)
-    return _report(failures, len(keys))
+    return failures
 
 
-def _keys(args: argparse.Namespace) -> list[str]:
-    """Return the keys of the utterances to decode; verify those of the data."""
-    data, keys = args.data_path_and_name_and_type, {}
-    for path, _, kind in data:
-        if kind in _KEYED:
-            keys[path] = read_keys(Path(path))
-    source = args.key_file or data[0][0]
-    return keys[source] if source in keys else read_keys(Path(source))
+def _what_failed(error: OSError) -> str:
+    """Return what happened to a file as one line, with what can be done."""
+    if error.filename is None:
+        return str(error) or type(error).__name__
+    remedy = ""
+    if error.errno in _NO_ROOM:
+        remedy = "; make room, and the same command goes on where it has stopped"
+    return f"{error.filename}: {error.strerror}{remedy}"
 
 
 def _check_implemented(tool: Tool, args: argparse.Namespace) -> None:
     """Refuse what ESPnet's tool has an option for and does not implement."""
     files = [key for key in vars(args) if key.endswith("_model_file")]
     if args.model_tag is None and not any(getattr(args, key) for key in files):
-        raise ValueError(
+        raise OptionError(
             f"no model is named: give --{files[0]} and its --"
             f"{files[0].replace('_model_file', '_train_config')}, or --model_tag"
         )
     if args.word_lm_train_config is not None:
-        raise ValueError("word_lm_train_config: there is no decoding with a word LM")
+        raise OptionError("word_lm_train_config: there is no decoding with a word LM")
     if args.ngpu > 1:
-        raise ValueError(f"ngpu is {args.ngpu}, and a process decodes on one GPU")
+        raise OptionError(f"ngpu is {args.ngpu}, and a process decodes on one GPU")
     if args.batch_size > 1 and not (tool.batches and decodes_batches()):
-        raise ValueError(
+        raise OptionError(
             f"batch_size is {args.batch_size}, and {tool.name} of ESPnet "
             f"{version('espnet')} decodes one utterance at a time: set batch_size to 1"
         )

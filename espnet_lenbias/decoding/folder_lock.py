@@ -11,26 +11,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from espnet_lenbias.decoding.plain_files import naming, open_number
 from espnet_lenbias.errors import OtherRunError
 
 LOCK = ".lock"
 
-# No link is followed: anyone who can write into the folder could have put one there.
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
-
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold an output folder's lock; it goes with the process, however that ends.
+    """Make an output folder and hold its lock, which goes with the process.
 
-    It is a POSIX record lock, which file servers know too. Where a file system has
-    none, a warning says so and the run goes on.
+    It is a POSIX record lock: it ends with this process, however that ends, whatever
+    becomes of processes that it has started. File servers know it too. Where a file
+    system has none, a warning says so and the run goes on.
 
     Raises:
+        OSError: The folder cannot be made or written.
         OtherRunError: Another run holds the lock; says which.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / LOCK, _FLAGS, 0o644)
+    lock = open_number(folder / LOCK, os.O_RDWR | os.O_CREAT)
     try:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -44,7 +44,8 @@ def locked(folder: Path) -> Iterator[None]:
                 f"output_dir {folder}: its file system has no locks ({e.strerror}), so "
                 "nothing keeps a second run from writing there: start none"
             )
-        _sign(lock)
+        with naming(folder / LOCK):
+            _sign(lock)
         yield
     finally:
         os.close(lock)  # and with it the lock goes

@@ -10,10 +10,11 @@ again.
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from espnet_lenbias.decoding.plain_files import open_plain
 from espnet_lenbias.errors import OtherRunError
 
 # Where the journal lies in the output folder.
@@ -24,10 +25,15 @@ ResultRow = Mapping[str, str]
 
 # What a result file can be called: nothing else is written, whatever a journal says.
 _RESULT_FILE = re.compile(
-    r"[1-9]\d*(asr_)?best_recog/"
-    r"((asr_)?(token|token_int|score|text|text_nospecial|original_score|steps)"
-    r"(_spk[1-9]\d*)?|encoder_interctc_layer\d+\.txt)"
+    r"(?P<before>[1-9]\d*(best_recog/|asr_best_recog/asr_))"
+    r"(token|token_int|score|text|text_nospecial|original_score|steps)"
+    r"(?P<speaker>(_spk[1-9]\d*)?)",
+    re.ASCII,
 )
+_LAYER_FILE = re.compile(r"1best_recog/encoder_interctc_layer\d+\.txt", re.ASCII)
+
+# What every hypothesis has.
+_ALWAYS = ("token", "token_int", "score")
 
 
 class Entry(NamedTuple):
@@ -48,66 +54,88 @@ def entry_line(key: str, entry: Entry) -> str:
 
 
 def read_journal(path: Path, options: Mapping[str, str]) -> dict[str, Entry]:
-    """Return the entries of the utterances that an earlier run has finished.
+    """Return the entries of the utterances that earlier runs have finished.
 
     Args:
         path: Of the journal; it need not be there.
         options: Of this run.
 
     Raises:
+        OSError: It cannot be read.
         OtherRunError: The results found there are those of other options.
     """
-    if not path.exists():
+    try:
+        with open_plain(path, "r") as f:
+            lines = f.read().split("\n")
+    except FileNotFoundError:
         return {}
-    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     del lines[-1]  # empty, or what was being written when the run was killed
     if len(lines) < 2:
         return {}  # no result that could be another run's
-    _check_options(path.parent, _read_options(path, lines[0]), options)
-    return dict(_read_entries(path, lines[1:]))
-
-
-def _read_options(path: Path, line: str) -> Mapping[str, Any]:
-    try:
-        options = json.loads(line)
-    except ValueError:
-        options = None
-    if not isinstance(options, dict):
+    parsed = [_parse(line) for line in lines]
+    if any(_is_old(line) for line in parsed):
+        raise OtherRunError(
+            f"{path} is of an earlier version, which did not note what data its "
+            f"results are of: remove the folder (rm -r {path.parent}) or name another"
+        )
+    if not isinstance(parsed[0], dict):
         raise OtherRunError(
             f"{path}, line 1 holds no options, so nobody can tell which run the "
-            f"results there are of: remove the folder (rm -r {path.parent}) or name another"
+            f"results there are of: remove the folder (rm -r {path.parent}) or name "
+            "another"
         )
-    return options
+    _check_options(path.parent, parsed[0], options)
+    return dict(_entries(path, parsed))
 
 
-def _read_entries(path: Path, lines: Iterable[str]) -> Iterator[tuple[str, Entry]]:
-    for number, line in enumerate(lines, 2):
-        try:
-            key, row, data = json.loads(line)
-            valid = isinstance(key, str) and isinstance(data, str) and is_row(row)
-        except (ValueError, TypeError):
-            valid = False
-        if valid:
-            yield key, Entry(row, data)
-        else:
-            logging.warning(
-                f"{path}, line {number} is not the result of an utterance; what it was "
-                "of is decoded again"
-            )
+def _parse(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_old(line: Any) -> bool:
+    """Tell whether this is how a result was noted before its data was."""
+    return isinstance(line, list) and len(line) == 2 and is_row(line[1])
+
+
+def _entries(path: Path, lines: Sequence[Any]) -> Iterator[tuple[str, Entry]]:
+    for number, line in enumerate(lines[1:], 2):
+        match line:
+            case [str(key), row, str(data)] if is_row(row):
+                yield key, Entry(row, data)
+            case _:
+                logging.warning(
+                    f"{path}, line {number} is not the result of an utterance, which "
+                    "is decoded again"
+                )
 
 
 def is_row(row: Any) -> bool:
     """Tell whether this is what an utterance's result puts into result files."""
-    return (
-        isinstance(row, dict)
-        and bool(row)
-        and all(
-            isinstance(name, str)
-            and isinstance(value, str)
-            and _RESULT_FILE.fullmatch(name)
-            for name, value in row.items()
-        )
+    if not isinstance(row, dict) or not row:
+        return False
+    if not all(map(_is_value, row.values())):
+        return False
+    parts = [
+        _RESULT_FILE.fullmatch(name) for name in row if not _LAYER_FILE.fullmatch(name)
+    ]
+    return bool(parts) and all(
+        part is not None
+        and all(part["before"] + name + part["speaker"] in row for name in _ALWAYS)
+        for part in parts
     )
+
+
+def _is_value(value: Any) -> bool:
+    """Tell whether this can stand behind a key, in a file of lines."""
+    try:
+        return (
+            isinstance(value, str) and "\n" not in value and bool(value.encode() or 1)
+        )
+    except UnicodeEncodeError:
+        return False
 
 
 def _check_options(

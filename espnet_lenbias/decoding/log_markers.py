@@ -1,4 +1,4 @@
-"""Log lines of a decoding attempt that recipes count.
+"""Log lines that are counted: by recipes, and at the end of a run.
 
 ESPnet's recipes compute the real-time factor from the lines ``speech length: n``, which
 mark the start of an utterance, and ``best hypo: ...``, which mark its end, and require
@@ -11,6 +11,9 @@ from contextlib import contextmanager
 
 _START = "speech length"
 _END = "best hypo"
+
+# An attribute of the records that warn of audio of another sampling rate.
+RATE_WARNING = "espnet_lenbias_rate"
 
 
 @contextmanager
@@ -30,6 +33,35 @@ def paired_markers() -> Iterator[None]:
             for handler in handlers:
                 if record.levelno >= handler.level:
                     handler.handle(record)
+
+
+class Counter(logging.Handler):
+    """Counts the records that have an attribute, those of workers too.
+
+    Args:
+        attribute: Its name.
+
+    """
+
+    def __init__(self, attribute: str):
+        super().__init__()
+        self.attribute = attribute
+        self.count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Count a record."""
+        self.count += hasattr(record, self.attribute)
+
+
+@contextmanager
+def counted(attribute: str) -> Iterator[Counter]:
+    """Count, within the context, the records that have an attribute."""
+    counter = Counter(attribute)
+    logging.getLogger().addHandler(counter)
+    try:
+        yield counter
+    finally:
+        logging.getLogger().removeHandler(counter)
 
 
 class _Holder(logging.Handler):

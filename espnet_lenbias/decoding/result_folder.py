@@ -5,23 +5,27 @@ holds one line for each finished utterance. From it an interrupted run goes on, 
 files are written anew, in the order of the keys, at the end.
 """
 
-import json
-import os
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
-from espnet_lenbias.errors import OtherRunError
-
-# Where the journal lies in the output folder. Its first line holds the run's options,
-# each further line one utterance: [key, {file: value}].
-JOURNAL = "decoding.jsonl"
+from espnet_lenbias.decoding.journal import (
+    JOURNAL,
+    Entry,
+    ResultRow,
+    entry_line,
+    options_line,
+    read_journal,
+)
+from espnet_lenbias.decoding.plain_files import (
+    naming,
+    open_plain,
+    remove_drafts,
+    replace_file,
+)
 
 # What stands for a hypothesis that is not there, beside the empty text and labels.
 _EMPTY = {"score": "nan", "original_score": "nan", "steps": "0"}
-
-# File below the output folder -> an utterance's value in it, e.g. 1best_recog/text.
-ResultRow = Mapping[str, str]
 
 # The key of an utterance with its row, or with the reason why it has none.
 Outcome = tuple[str, ResultRow | str]
@@ -31,29 +35,39 @@ class ResultFolder:
     """Result files ``<folder>/<n>best_recog/<name>``, a line ``key value`` each.
 
     Args:
-        folder: The output folder; made if need be.
-        keys: The utterances that get a line in every file, in this order.
-        options: What decides the results; see :func:`decode_options.run_options`.
+        folder: The output folder, which must be there; see
+            :func:`espnet_lenbias.decoding.folder_lock.locked`.
+        data: The keys of the utterances that get a line in every file, in this order;
+            with each what tells its data from any other.
+        options: What else decides the results; see
+            :func:`espnet_lenbias.options.decoding.run_options`.
 
     Raises:
+        OSError: Names a file that cannot be read or written.
         OtherRunError: Says which options differ from those of the results found there.
 
     """
 
-    def __init__(self, folder: Path, keys: Sequence[str], options: Mapping[str, str]):
+    def __init__(
+        self, folder: Path, data: Mapping[str, str], options: Mapping[str, str]
+    ):
         self.folder = folder
-        self.keys = keys
-        journal = folder / JOURNAL
-        self._rows = _read_journal(journal, options) if journal.exists() else {}
-        folder.mkdir(parents=True, exist_ok=True)
+        self.keys = list(data)
+        self._data = data
+        # Also of utterances that are not asked for now, or had other data then: who
+        # lists them again, as they were, has their results.
+        self._entries = read_journal(folder / JOURNAL, options)
+        remove_drafts(folder)
         # Written anew: a run that was killed may have left half a line anywhere.
-        _replace(folder, JOURNAL, _journal_lines(options, self._rows))
-        self._journal = journal.open("a", encoding="utf-8")
-        self._written = self._write_files([key for key in keys if key in self._rows])
+        lines = [entry_line(key, entry) for key, entry in self._entries.items()]
+        replace_file(folder, JOURNAL, [options_line(options), *lines])
+        self._journal = open_plain(folder / JOURNAL, "a")
+        self._written = self._write_files([key for key in self.keys if key in self])
 
     def __contains__(self, key: str) -> bool:
-        """Whether there is a result for this utterance."""
-        return key in self._rows
+        """Whether there is a result for the data of this utterance."""
+        entry = self._entries.get(key)
+        return entry is not None and entry.data == self._data.get(key)
 
     def pending(self, batch_size: int) -> list[Sequence[str]]:
         """Return the batches that hold an utterance without a result, in order.
@@ -86,19 +100,34 @@ class ResultFolder:
         return {key: why for key, why in failures.items() if key not in self}
 
     def add(self, key: str, row: ResultRow) -> None:
-        """Write the result of one utterance."""
+        """Write the result of one utterance.
+
+        Raises:
+            OSError: Names the file that could not be written.
+        """
         row = {name: value.replace("\n", " ") for name, value in row.items()}
-        self._rows[key] = row
-        self._journal.write(_journal_line(key, row))
-        self._journal.flush()
+        entry = self._entries[key] = Entry(row, self._data[key])
+        self._note(entry_line(key, entry))
         for name, value in row.items():
-            path = self.folder / name
-            path.parent.mkdir(exist_ok=True)
-            # What some other tool has left there does not count.
-            mode = "a" if name in self._written else "w"
-            with path.open(mode, encoding="utf-8") as f:
-                f.write(f"{key} {value}\n")
-            self._written.add(name)
+            line = f"{key} {value}\n"
+            if name in self._written:
+                path = self.folder / name
+                with naming(path), open_plain(path, "a") as f:
+                    f.write(line)
+            else:  # what some other tool has left there does not count
+                replace_file(self.folder, name, [line])
+                self._written.add(name)
+
+    def _note(self, line: str) -> None:
+        """Write a line of the journal."""
+        try:
+            with naming(self.folder / JOURNAL):
+                self._journal.write(line)
+                self._journal.flush()
+        except OSError:
+            with suppress(OSError):  # it would try again
+                self._journal.close()
+            raise
 
     def finish(self, nbest: int, usual: Sequence[str]) -> None:
         """Give every key its line in every file, in order: empty without a result.
@@ -113,14 +142,14 @@ class ResultFolder:
 
     def _write_files(self, keys: Sequence[str], usual: Sequence[str] = ()) -> set[str]:
         """Write all files with a line for each of these keys; return their names."""
-        names = {name for key in keys for name in self._rows.get(key, ())}
-        names = names or set(usual)
+        rows = {key: self._entries[key].row if key in self else {} for key in keys}
+        names = {name for row in rows.values() for name in row} or set(usual)
         for name in names:
             empty = empty_value(Path(name).name)
-            _replace(
+            replace_file(
                 self.folder,
                 name,
-                (f"{key} {self._rows.get(key, {}).get(name, empty)}\n" for key in keys),
+                (f"{key} {row.get(name, empty)}\n" for key, row in rows.items()),
             )
         return names
 
@@ -128,77 +157,3 @@ class ResultFolder:
 def empty_value(name: str) -> str:
     """Return what a result file of this name holds where there is no hypothesis."""
     return _EMPTY.get(name.removeprefix("asr_").split("_spk")[0], "")
-
-
-def read_keys(path: Path) -> list[str]:
-    """Return the first column of a Kaldi-style file, in order.
-
-    Raises:
-        ValueError: There is none, or one twice.
-    """
-    try:
-        with path.open(encoding="utf-8") as f:
-            lines = list(f)
-    except UnicodeDecodeError as e:
-        raise ValueError(f"{path} is no text file of lines `key value`") from e
-    first_lines: dict[str, int] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            raise ValueError(f"{path}, line {number} is empty: remove it")
-        key = line.split(maxsplit=1)[0]
-        first = first_lines.setdefault(key, number)
-        if first != number:
-            raise ValueError(
-                f"{path}, lines {first} and {number} have the same key {key}: give "
-                "each utterance a key of its own"
-            )
-    if not first_lines:
-        raise ValueError(f"{path} holds no utterance keys")
-    return list(first_lines)
-
-
-def _journal_lines(
-    options: Mapping[str, str], rows: Mapping[str, ResultRow]
-) -> Iterable[str]:
-    yield json.dumps(dict(options)) + "\n"
-    for key, row in rows.items():
-        yield _journal_line(key, row)
-
-
-def _journal_line(key: str, row: ResultRow) -> str:
-    return json.dumps([key, dict(row)]) + "\n"
-
-
-def _read_journal(path: Path, options: Mapping[str, str]) -> dict[str, ResultRow]:
-    """Return the rows of the utterances that an earlier run has finished."""
-    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    del lines[-1]  # empty, or what was being written when the run was killed
-    if len(lines) < 2:
-        return {}  # no result that could be another run's
-    _check_options(path.parent, json.loads(lines[0]), options)
-    return dict(json.loads(line) for line in lines[1:])
-
-
-def _check_options(
-    folder: Path, old: Mapping[str, str], new: Mapping[str, str]
-) -> None:
-    changes = [
-        f"{key} was {old.get(key)}, is {new.get(key)}"
-        for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key)
-    ]
-    if changes:
-        raise OtherRunError(
-            f"output_dir {folder} holds results of a run with other options "
-            f"({'; '.join(changes)}). Give the same options to go on with that run; to "
-            f"decode anew, remove the folder (rm -r {folder}) or name another"
-        )
-
-
-def _replace(folder: Path, name: str, lines: Iterable[str]) -> None:
-    """Write a file below the folder, whole or not at all."""
-    draft = folder / ".draft"
-    with draft.open("w", encoding="utf-8") as f:
-        f.writelines(lines)
-    (folder / name).parent.mkdir(exist_ok=True)
-    os.replace(draft, folder / name)

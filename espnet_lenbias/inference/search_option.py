@@ -15,6 +15,7 @@ from espnet_lenbias.inference.audio_checks import (
 )
 from espnet_lenbias.inference.ctc_checks import check_ctc
 from espnet_lenbias.inference.model_checks import check_labels, check_parameters
+from espnet_lenbias.inference.model_loading import broken_files_named
 from espnet_lenbias.inference.use_search import use_search
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.registry import (
@@ -67,7 +68,8 @@ class SearchOptionMixin(_EspnetClass):
         parameters = given.signature.parameters
         if "transducer_conf" in parameters and options.get("transducer_conf") is None:
             options["transducer_conf"] = {}  # not all of ESPnet's objects take None
-        super().__init__(*given.args, **given.kwargs)
+        with broken_files_named(options):
+            super().__init__(*given.args, **given.kwargs)
         check_parameters(self, options)
         self.search = ESPNET
         self.batch_size = batch_size

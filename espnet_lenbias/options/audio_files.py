@@ -57,11 +57,13 @@ def read_audio(path: Path) -> "np.ndarray":
     return samples
 
 
-def check_rate(audio: Path, rate: int, frontend_conf: Mapping[str, Any] | None) -> None:
+def check_rate(
+    audio: Path | str, rate: int, frontend_conf: Mapping[str, Any] | None
+) -> None:
     """Verify that audio has the sampling rate that a model was trained on.
 
     Args:
-        audio: The file.
+        audio: The file, or where else it comes from.
         rate: Its rate in Hz.
         frontend_conf: Of the model, as its training config has it.
 

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import yaml
 
+from espnet_lenbias.options.data_files import KEYED
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.packed_model import check_archive, is_archive
 from espnet_lenbias.options.registry import (
@@ -95,13 +96,21 @@ def run_options(args: argparse.Namespace) -> dict[str, str]:
     """Return what decides the results of a run, for a later run to compare with.
 
     Files are described by more than their names, so that a model that was trained
-    further under the same name is not taken for the old one.
+    further under the same name is not taken for the old one. Of data files with a line
+    for each utterance only name and type count: the lines are compared one by one, see
+    :func:`espnet_lenbias.options.data_files.utterances`.
     """
     options = {
         key: _described(value)
         for key, value in vars(args).items()
         if key not in _NOT_RESULTS
     }
+    options[_DATA] = _described(
+        [
+            [name, kind] if kind in KEYED else [path, name, kind]
+            for path, name, kind in getattr(args, _DATA)
+        ]
+    )
     for package in ("espnet", "espnet_lenbias"):
         options[f"{package} version"] = version(package)
     return options

@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from espnet_lenbias.errors import OptionError
+
 # Nothing that is trained packs so well: weights hardly at all, text to a tenth.
 _LARGEST_RATIO = 200
 # Below so many bytes a member is harmless, however well it packs.
@@ -20,7 +22,7 @@ _HARMLESS = 2**24
 # All members together, unpacked; the disk's free space is a limit too.
 _MOST_BYTES = 2**36
 # A yaml file, and the values in it when its aliases are written out.
-_MOST_YAML_BYTES = 2**26
+_MOST_YAML_BYTES = 2**23
 _MOST_YAML_VALUES = 10**7
 
 
@@ -32,18 +34,20 @@ def check_members(archive: Path, folder: Path) -> None:
         folder: Where it is to be unpacked, below which there is room for all of it.
 
     Raises:
-        ValueError: Names the member, and what is wrong with it.
+        OptionError: Names the member, and what is wrong with it.
     """
     with zipfile.ZipFile(archive) as packed:
         members = packed.infolist()
         for member in members:
             problem = _problem(member)
             if problem:
-                raise ValueError(f"model_tag: {archive}: {member.filename!r} {problem}")
+                raise OptionError(
+                    f"model_tag: {archive}: {member.filename!r} {problem}"
+                )
         total = sum(member.file_size for member in members)
         room = min(_MOST_BYTES, shutil.disk_usage(folder).free)
         if total > room:
-            raise ValueError(
+            raise OptionError(
                 f"model_tag: {archive} unpacks to {total} bytes, and there is room for "
                 f"{room} in {folder}"
             )
@@ -74,14 +78,15 @@ def _check_yaml(
     """Verify that a yaml file can be read, and its aliases written out."""
     where = f"model_tag: {archive}: {member.filename!r}"
     if member.file_size > _MOST_YAML_BYTES:
-        raise ValueError(f"{where} is a yaml file of {member.file_size} bytes")
+        raise OptionError(f"{where} is a yaml file of {member.file_size} bytes")
     try:
         node = yaml.compose(packed.read(member), Loader=yaml.SafeLoader)
         n_values = expanded_size(node)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
-        raise ValueError(f"{where} is no yaml file that can be read: {e}") from e
+        why = " ".join(str(e).split())
+        raise OptionError(f"{where} is no yaml file that can be read: {why}") from e
     if n_values > _MOST_YAML_VALUES:
-        raise ValueError(
+        raise OptionError(
             f"{where} holds {n_values} values, its aliases written out: that is no "
             "model's config"
         )
@@ -122,7 +127,7 @@ def files_within(
         Constructor argument -> file.
 
     Raises:
-        ValueError: The archive does not hold one of them.
+        OptionError: The archive does not hold one of them.
     """
     named = {**(meta.get("yaml_files") or {}), **(meta.get("files") or {})}
     with zipfile.ZipFile(archive) as packed:
@@ -131,7 +136,7 @@ def files_within(
     for key, value in named.items():
         member = str(value).lstrip("/")
         if member not in members:
-            raise ValueError(
+            raise OptionError(
                 f"model_tag: {archive}: its meta.yaml names {value!r} as {key}, which "
                 "the archive does not hold"
             )

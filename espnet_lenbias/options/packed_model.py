@@ -1,15 +1,38 @@
 """Files of a pretrained model: a packed archive on disk, or a model-zoo tag."""
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
+import secrets
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from espnet_lenbias import espnet_compat
+from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.model_archive import check_members, files_within
+
+# What reading an archive raises that is damaged, encrypted, or packed in another way.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    yaml.YAMLError,
+)
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+# In the folder of an unpacked model: its files, written last.
+_LISTING = ".files.json"
 
 
 def model_files(tag: str) -> dict[str, str]:
@@ -21,7 +44,7 @@ def model_files(tag: str) -> dict[str, str]:
 
     Raises:
         FileNotFoundError: the name ends in ``.zip``, and no such file is there.
-        ValueError: the file is not a packed ESPnet model.
+        OptionError: the file is not a packed ESPnet model, or cannot be unpacked.
     """
     if is_archive(tag):
         return unpack_model(Path(tag))
@@ -34,33 +57,91 @@ def is_archive(tag: str) -> bool:
 
 
 def unpack_model(archive: Path) -> dict[str, str]:
-    """Unpack a model once into the cache; return its constructor arguments (files)."""
+    """Unpack a model once into the cache; return its constructor arguments (files).
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        OptionError: names the archive, or the cache, and what is wrong with it.
+    """
     check_archive(archive)
     folder = _cache_folder() / f"{_sha256(archive)[:16]}{espnet_compat.model_variant()}"
-    folder.mkdir(parents=True, exist_ok=True)
-    listing = folder / ".files.json"  # written last
-    with _locked(folder / ".lock"):  # jobs that start together unpack once
-        files = json.loads(listing.read_text("utf-8")) if listing.exists() else {}
-        if not files or not all(map(os.path.exists, files.values())):
-            # ESPnet's own cache misses: it looks for the files a folder too high.
-            files = espnet_compat.unpack(archive, folder, use_cache=False)
-            for key, file in files.items():
-                if key.endswith("_model_file"):
-                    espnet_compat.add_older_names(Path(file))
-            listing.write_text(json.dumps(files), "utf-8")
+    files = _unpacked(folder)
+    if files:  # before anything is written: the cache may be one that others keep
         return files
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder / ".lock"):  # jobs that start together unpack once
+            return _unpacked(folder) or _unpack(archive, folder)
+    except OSError as e:
+        room = "make room there, or " if e.errno in _NO_ROOM else ""
+        raise OptionError(
+            f"model_tag: {archive} cannot be unpacked into the cache {folder} "
+            f"({e.strerror}): {room}set XDG_CACHE_HOME to another folder"
+        ) from e
+
+
+def _unpacked(folder: Path) -> dict[str, str]:
+    """Return the files of a model that is unpacked there; without it, nothing."""
+    try:
+        files = json.loads((folder / _LISTING).read_text("utf-8"))
+        whole = all(
+            Path(file).is_relative_to(folder) and os.path.exists(file)
+            for file in files.values()
+        )
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
+    return files if whole else {}
+
+
+def _unpack(archive: Path, folder: Path) -> dict[str, str]:
+    """Unpack a model; return its files, within the folder."""
+    try:
+        check_members(archive, folder)
+        # ESPnet's own cache misses: it looks for the files a folder too high.
+        espnet_compat.unpack(archive, folder, use_cache=False)
+        files = files_within(_meta(archive), archive, folder)
+    except OSError:  # of the folder, which is not the archive's fault
+        raise
+    except (*_DAMAGED, ValueError, LookupError, AssertionError, TypeError) as e:
+        named = str(e).startswith("model_tag: ")
+        why = e if named else f"model_tag: {archive} cannot be unpacked: {_one_line(e)}"
+        raise OptionError(str(why)) from e
+    for key, file in files.items():
+        if key.endswith("_model_file"):
+            espnet_compat.add_older_names(Path(file))
+    draft = folder / f".files-{secrets.token_hex(8)}"
+    draft.write_text(json.dumps(files), "utf-8")
+    os.replace(draft, folder / _LISTING)  # last, and whole or not at all
+    return files
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _meta(archive: Path) -> dict[str, Any]:
+    """Return what ``pack`` has noted of the files: the first meta.yaml, as ESPnet."""
+    with zipfile.ZipFile(archive) as packed:
+        name = next(n for n in packed.namelist() if Path(n).name == "meta.yaml")
+        meta = yaml.safe_load(packed.read(name))
+    if not isinstance(meta, dict):
+        raise ValueError(f"{name} holds no `name: value` lines")
+    return meta
 
 
 def check_archive(archive: Path) -> None:
     """Verify that the file is a model packed by ESPnet; see :func:`model_files`."""
     if not archive.is_file():
         raise FileNotFoundError(f"model_tag: there is no file {archive}")
-    if not zipfile.is_zipfile(archive):
-        raise ValueError(f"model_tag: {archive} is not a zip archive")
-    with zipfile.ZipFile(archive) as packed:
-        names = packed.namelist()
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            names = packed.namelist()
+    except _DAMAGED as e:
+        raise OptionError(
+            f"model_tag: {archive} is not a zip archive: {_one_line(e)}"
+        ) from e
     if not any(Path(name).name == "meta.yaml" for name in names):
-        raise ValueError(
+        raise OptionError(
             f"model_tag: {archive} holds no meta.yaml, so it is not a model packed by "
             "ESPnet (python -m espnet2.bin.pack asr ... makes one)"
         )

@@ -16,8 +16,11 @@ from espnet2.bin import asr_inference as espnets
 from espnet_lenbias import ExplicitLengthBeamSearch
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding import decode, drop_in, log_markers, result_folder
+from espnet_lenbias.decoding.folder_lock import LOCK
+from espnet_lenbias.decoding.journal import JOURNAL
 from espnet_lenbias.options import decoding as decode_options
-from espnet_lenbias.options.decoding import get_parser
+from espnet_lenbias.options.data_files import utterances
+from espnet_lenbias.options.decoding import get_parser, parse
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.packed_model import model_files
@@ -289,13 +292,65 @@ def test_a_model_named_without_its_config(transformer_model, wav_scp, tmp_path, 
     assert asr_inference.main(command) == 0
 
 
-@pytest.mark.parametrize("rate", [RATE, 2 * RATE])
-def test_audio_of_another_rate(rate, transformer_model, wav_scp, tmp_path, caplog):
-    wave = wav_scp.parent / "utt1.wav"
-    soundfile.write(wave, soundfile.read(wave)[0], rate, subtype="FLOAT")
+@pytest.mark.parametrize("num_workers", ["0", "2"])
+def test_audio_of_another_rate(
+    num_workers, transformer_model, wav_scp, tmp_path, caplog
+):
+    """Two of five utterances, and not the first."""
+    for key, rate in (("utt3", 2 * RATE), ("utt4", RATE // 2)):
+        wave = wav_scp.parent / f"{key}.wav"
+        soundfile.write(wave, soundfile.read(wave)[0], rate, subtype="FLOAT")
+    options = ["--num_workers", num_workers]
+    assert _run(transformer_model, wav_scp, tmp_path / "out", *options) == 0
+    each = [m for m in caplog.messages if "samples a second" in m]
+    assert each == [
+        f"Utterance {key}: {wav_scp.parent / key}.wav has {rate} samples a second, and "
+        f"the model takes {RATE}: resample it (sox {wav_scp.parent / key}.wav -r {RATE} "
+        "out.wav)"
+        for key, rate in (("utt3", 2 * RATE), ("utt4", RATE // 2))
+    ]
+    assert caplog.messages[-1].startswith(
+        "2 of 5 utterances have another sampling rate than the model's"
+    )
+
+
+def test_audio_of_the_models_rate(transformer_model, wav_scp, tmp_path, caplog):
     assert _run(transformer_model, wav_scp, tmp_path / "out") == 0
-    warning = f"utt1.wav has {rate} samples a second, and the model takes {RATE}: "
-    assert (warning in caplog.text) == (rate != RATE)
+    assert "rate" not in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["sound", "multi_columns_sound"])
+def test_a_command_as_sound(kind, transformer_model, wav_scp, tmp_path, caplog):
+    text = wav_scp.read_text()
+    wave = tmp_path / "utt2.wav"
+    wav_scp.write_text(text.replace(f"{wave}", f"cat {wave} |"))
+    command = _command(transformer_model, wav_scp, tmp_path / "out")
+    command = [word.replace(",sound", f",{kind}") for word in command]
+    assert asr_inference.main([*command, "--search", "simple"]) == 1
+    assert caplog.messages[-1] == (
+        f"failed: utt2: cat {wave} |: sound takes no commands: use kaldi_ark"
+    )
+
+
+def test_commands_that_fail(transformer_model, wav_scp, tmp_path, caplog):
+    """Two of five, each its utterance's own failure, and one of another rate."""
+    soundfile.write(tmp_path / "utt3.wav", np.full(4000, 0.1), 2 * RATE)
+    lines = [line.split() for line in wav_scp.read_text().splitlines()]
+    commands = {key: f"cat {wave} |" for key, wave in lines}
+    commands["utt2"] = "cat gone.wav |"
+    commands["utt4"] = "cat gone.wav; false |"
+    commands["utt5"] = f"{tmp_path}/gone.ark:12"
+    scp = tmp_path / "pipes.scp"
+    scp.write_text("".join(f"{k} {command}\n" for k, command in commands.items()))
+    command = _command(transformer_model, scp, tmp_path / "out")
+    command = [word.replace(",sound", ",kaldi_ark") for word in command]
+    assert asr_inference.main([*command, "--search", "simple"]) == 1
+    failed = [m for m in caplog.messages if m.startswith("failed: ")]
+    assert len(failed) == 3
+    assert failed[0].startswith("failed: utt2: cat gone.wav |: the command failed")
+    assert failed[1].startswith("failed: utt4: cat gone.wav; false |: the command fail")
+    assert failed[2].startswith(f"failed: utt5: {tmp_path}/gone.ark:12: ")
+    assert f"Utterance utt3: {commands['utt3']} has {2 * RATE} samples" in caplog.text
 
 
 def test_an_option_of_the_search_in_the_wrong_place(
@@ -518,14 +573,14 @@ def test_an_interrupted_run_goes_on(
     # What was there when it was killed can be read already, ...
     assert list(_lines(out)) == ["utt1", "utt2", "utt3", "utt4"]
     # ... and a kill may cut any file inside a line.
-    for path in (out / "1best_recog" / "text", out / result_folder.JOURNAL):
+    for path in (out / "1best_recog" / "text", out / JOURNAL):
         path.write_bytes(path.read_bytes()[:-4])
 
     decoded = _interrupt_after(99, monkeypatch)
     assert _run(transformer_model, wav_scp, out, *options) == 0
     assert decoded == ["utt4", "utt5"]
     assert _files(out) == _files(unbroken)
-    assert [p.name for p in out.iterdir() if p.is_file()] == [result_folder.JOURNAL]
+    assert {p.name for p in out.iterdir() if p.is_file()} == {JOURNAL, LOCK}
 
 
 @needs_batches
@@ -584,9 +639,50 @@ def test_a_file_that_changes_is_another_run(
         weights.write_bytes(weights.read_bytes()[:-1] + b"x")  # trained further
     assert "(asr_model_file was" in _fails(capsys, *args)
     assert "wav.scp" not in _fails(capsys, *args)
-    if read:
-        wav_scp.write_text(wav_scp.read_text().replace("utt2.wav", "utt3.wav"))
-        assert f"data_path_and_name_and_type was {wav_scp}" in _fails(capsys, *args)
+
+
+def test_another_list_of_audio_keeps_what_is_as_it_was(
+    transformer_model, wav_scp, tmp_path, monkeypatch
+):
+    """One utterance is taken out, one has other audio, one is new."""
+    out, anew = tmp_path / "out", tmp_path / "anew"
+    assert _run(transformer_model, wav_scp, out) == 0
+    utt1, utt2, utt3, utt4, utt5 = wav_scp.read_text().splitlines()
+    other = utt2.replace("utt2.wav", "utt3.wav")
+    new = utt5.replace("utt5 ", "utt6 ")
+    scp = tmp_path / "other.scp"
+    scp.write_text("\n".join([utt1, other, utt4, utt5, new]))
+    with monkeypatch.context() as patch:
+        decoded = _interrupt_after(99, patch)
+        assert _run(transformer_model, scp, out) == 0
+    assert decoded == ["utt2", "utt6"]
+    assert _run(transformer_model, scp, anew) == 0
+    assert _files(out) == _files(anew)
+    assert list(_lines(out)) == ["utt1", "utt2", "utt4", "utt5", "utt6"]
+    # what was taken out comes back without being decoded again
+    scp.write_text("\n".join([utt1, utt3]))
+    decoded = _interrupt_after(99, monkeypatch)
+    assert _run(transformer_model, scp, out) == 0
+    assert decoded == []
+    assert list(_lines(out)) == ["utt1", "utt3"]
+
+
+def test_a_line_of_another_data_file_counts_too(transformer_model, wav_scp):
+    """Two files for each utterance, as of a model that takes a prompt."""
+    text = wav_scp.parent / "text"
+    text.write_text("utt1 a\nutt2  b \nutt3 c\n")
+
+    def digests() -> dict[str, str]:
+        command = _command(transformer_model, wav_scp, Path("out"))
+        more = ["--data_path_and_name_and_type", f"{text},text_prev,text"]
+        return utterances(parse(get_parser(ASR.module), [*command, *more]))
+
+    before = digests()
+    assert list(before) == [f"utt{i}" for i in range(1, 6)]
+    assert len(set(before.values())) == 5
+    text.write_text("utt3 c\nutt2 b\nutt1 x\n")
+    after = digests()
+    assert [key for key in before if before[key] != after[key]] == ["utt1"]
 
 
 def test_results_of_another_tool_are_overwritten(transformer_model, wav_scp, tmp_path):
@@ -753,3 +849,59 @@ def test_a_search_that_is_no_name(transformer_model, wav_scp, tmp_path, capsys, 
     config = _config(tmp_path, f"search: {search}\n")
     error = _fails(capsys, transformer_model, wav_scp, tmp_path / "out", *config)
     assert "there is no search" in error
+
+
+# --- The output folder ----------------------------------------------------------------
+
+
+def test_two_runs_in_one_folder(transformer_model, wav_scp, tmp_path):
+    """The second ends at once, and the first is none the worse for it."""
+    out, clean = tmp_path / "out", tmp_path / "clean"
+    audio, pipe = tmp_path / "audio", tmp_path / "utt3.wav"
+    pipe.rename(audio)
+    os.mkfifo(pipe)  # which keeps the first run waiting
+    python = [sys.executable, "-m", "espnet_lenbias.bin.asr_inference"]
+    options = ["--search", "simple", "--num_workers", "1"]
+    command = [*python, *_command(transformer_model, wav_scp, out, *options)]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}  # as here, for equal scores
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=env) as first:
+        with pipe.open("wb"):  # once the first run has come so far
+            second = subprocess.run(
+                [*command, "--beam_size", "5"], capture_output=True, text=True
+            )
+            assert second.returncode == 2
+            last = second.stderr.splitlines()[-1]
+            assert f"error: output_dir {out} is in use by another run (" in last
+            assert f"process {first.pid} on " in last
+            os.replace(audio, pipe)
+        assert first.wait() in (0, 1)
+    assert _run(transformer_model, wav_scp, out, *options[:2]) == 0
+    assert _run(transformer_model, wav_scp, clean, *options[:2]) == 0
+    assert _files(out) == _files(clean)
+
+
+def test_a_full_disk(transformer_model, wav_scp, tmp_path, capsys, monkeypatch):
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        _fill_disk(patch, after=3)
+        error = _fails(capsys, transformer_model, wav_scp, out)
+    assert error.endswith(
+        f"error: {out / JOURNAL}: No space left on device; make room, and the same "
+        "command goes on where it has stopped\n"
+    )
+    decoded = _interrupt_after(99, monkeypatch)
+    assert _run(transformer_model, wav_scp, out) == 0
+    assert decoded == ["utt4", "utt5"]
+
+
+def _fill_disk(monkeypatch, after: int) -> None:
+    note = result_folder.ResultFolder._note
+    noted = []
+
+    def note_some(self, line):
+        noted.append(line)
+        if len(noted) > after:
+            raise OSError(28, "No space left on device", str(self.folder / JOURNAL))
+        note(self, line)
+
+    monkeypatch.setattr(result_folder.ResultFolder, "_note", note_some)

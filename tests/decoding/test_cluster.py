@@ -19,6 +19,7 @@ from pathlib import Path
 import dask
 import psutil
 import pytest
+import soundfile
 
 from espnet_lenbias import cli
 from espnet_lenbias.bin import asr_inference
@@ -26,7 +27,8 @@ from espnet_lenbias.decoding.cluster import command as decode_parallel
 from espnet_lenbias.decoding.cluster import share_out, worker
 from espnet_lenbias.decoding.cluster import workers as cluster
 from espnet_lenbias.decoding.cluster.worker import decoder
-from espnet_lenbias.decoding.result_folder import JOURNAL, ResultFolder
+from espnet_lenbias.decoding.journal import JOURNAL
+from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.errors import ClusterError, OptionError
 from espnet_lenbias.options.cluster import Workers
 from tests.releases import needs_batches
@@ -336,9 +338,6 @@ def decode(
             status = cli.main(["decode", *options])
         except SystemExit as e:
             status = e.code
-        except OSError as e:  # Python prints it while it still holds all that ran
-            status = 1
-            print(e, file=sys.stderr)
         return status, capsys.readouterr().err.splitlines()
 
     return run
@@ -361,9 +360,12 @@ def _one_decoded_one_failed() -> Iterator:
     yield ["utt2"], ([("utt2", "is broken")], [])
 
 
+ERROR = "espnet-lenbias decode: error: "
+
+
 @pytest.mark.parametrize(
     "kind, status, last",
-    [(KeyboardInterrupt, 130, INTERRUPTED), (OSError, 1, "no space left")],
+    [(KeyboardInterrupt, 130, INTERRUPTED), (OSError, 2, f"{ERROR}no space left")],
 )
 @pytest.mark.parametrize("nj", [1, 2])
 def test_what_ends_a_run_while_it_writes_has_the_last_word(
@@ -390,7 +392,7 @@ def test_an_error_of_workers_has_the_last_word(kind, decode, share):
     share(results)
     status, lines = decode(2)
     assert status == 2
-    assert lines[-1] == "espnet-lenbias decode: error: no GPU here"
+    assert lines[-1] == f"{ERROR}no GPU here"
 
 
 def test_utterances_that_failed_have_the_last_word(decode, share):
@@ -611,3 +613,20 @@ def test_workers_that_cannot_start_are_an_error():
     failed = pytest.raises(cluster.ClusterError, match="local: Nanny failed")
     with failed, cluster.start(workers):
         pass
+
+
+# --- Audio ----------------------------------------------------------------------------
+
+
+def test_workers_warn_of_audio_of_another_rate(
+    client, transformer_model, wav_scp, tmp_path, caplog, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for key in ("utt2", "utt5"):
+        samples, rate = soundfile.read(f"{key}.wav")
+        soundfile.write(f"{key}.wav", samples, 2 * rate)
+    options = _options(transformer_model, "out")
+    assert cli.main(["decode", "--cluster", client.scheduler.address, *options]) == 0
+    warned = [m.split(":")[0] for m in caplog.messages if "samples a second" in m]
+    assert sorted(warned) == ["Utterance utt2", "Utterance utt5"]
+    assert "2 of 5 utterances have another sampling rate" in caplog.text

@@ -51,7 +51,6 @@ class Decoder(WorkerPlugin):
         # Here, not above: the main process imports this module, and needs no torch.
         import torch
 
-        from espnet_lenbias.decoding.dataset import Utterances
         from espnet_lenbias.decoding.decode import decode, load
 
         with self._lock, chdir(self.folder):
@@ -59,8 +58,7 @@ class Decoder(WorkerPlugin):
                 torch.set_num_threads(self._threads)
                 gc.freeze()  # keep the imports out of it: the process then ends quickly
                 self._loaded = load(self.args)
-            model, dataset, collate = self._loaded
-            utterances = Utterances(dataset)
+            model, utterances, collate = self._loaded
             with log_records(self.args.log_level) as records:
                 batch = [utterances[key] for key in keys]
                 outcomes = list(decode(model, [batch], collate))

@@ -1,0 +1,105 @@
+"""Files in a folder that others may write into too.
+
+No link is followed below the folder: who can write there could have one of them lead to
+any file of the person that runs the tool. The folder itself may be a link.
+"""
+
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal, TextIO
+
+_DRAFT = ".draft"  # what the names of drafts begin with
+
+# A pipe in place of a file would keep the tool waiting for its other end.
+_PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK
+
+_FLAGS = {
+    "r": os.O_RDONLY,
+    "a": os.O_WRONLY | os.O_CREAT | os.O_APPEND,
+    "x": os.O_WRONLY | os.O_CREAT | os.O_EXCL,
+}
+
+
+def open_plain(path: Path, mode: Literal["r", "a", "x"]) -> TextIO:
+    """Open a text file, which must be a file: no link, no pipe.
+
+    Args:
+        path: The file.
+        mode: As ``open`` has it; what is read need not be UTF-8.
+
+    Raises:
+        OSError: Names the file.
+    """
+    number = open_number(path, _FLAGS[mode])
+    errors = "replace" if mode == "r" else "strict"
+    return os.fdopen(number, mode, encoding="utf-8", errors=errors)
+
+
+def open_number(path: Path, flags: int) -> int:
+    """Open a file as ``os.open`` does, which must be one; see :func:`open_plain`."""
+    try:
+        number = os.open(path, flags | _PLAIN, 0o666)
+    except OSError:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise _not_plain(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise _not_plain(path)
+    return number
+
+
+def replace_file(folder: Path, name: str, lines: Iterable[str]) -> None:
+    """Write a text file, whole or not at all.
+
+    Args:
+        folder: Holds what is written until it is whole.
+        name: Of the file, below the folder.
+        lines: Its content.
+
+    Raises:
+        OSError: Names the file.
+    """
+    path = folder / name
+    for part in (path, path.parent):
+        if part != folder and part.is_symlink():
+            raise _not_plain(part)
+    draft = folder / f"{_DRAFT}-{secrets.token_hex(8)}"
+    try:
+        with naming(path), open_plain(draft, "x") as f:
+            f.writelines(lines)
+        path.parent.mkdir(exist_ok=True)
+        os.replace(draft, path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove what runs that were killed have left in a folder."""
+    for draft in folder.glob(f"{_DRAFT}*"):
+        with suppress(OSError):
+            draft.unlink()  # a link goes, not what it leads to
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have an error of writing, such as a full disk, name the file."""
+    try:
+        yield
+    except OSError as e:
+        if e.errno is None or e.filename is not None:
+            raise
+        raise OSError(e.errno, e.strerror, str(path)) from e
+
+
+def _not_plain(path: Path) -> OSError:
+    what = "a link" if path.is_symlink() else "no file"
+    return OSError(
+        f"{path} is {what}: nothing is read or written through it; remove it"
+    )

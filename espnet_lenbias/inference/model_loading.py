@@ -1,0 +1,69 @@
+"""Files of a model that cannot be loaded, named in one line."""
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from espnet_lenbias.errors import OptionError
+
+
+@contextmanager
+def broken_files_named(options: Mapping[str, Any]) -> Iterator[None]:
+    """Say which file it is where ESPnet cannot load a model.
+
+    Args:
+        options: Those of an inference object, with the model's files among them.
+
+    Raises:
+        OptionError: A file is not there, or is none that torch can load.
+    """
+    try:
+        yield
+    except OptionError:
+        raise
+    except Exception as e:
+        problem = _problem(e, options)
+        if problem is None:
+            raise
+        raise OptionError(problem) from e
+
+
+def _problem(error: Exception, options: Mapping[str, Any]) -> str | None:
+    """Return which file an error in loading comes from, or None: from no file."""
+    for key, value in options.items():
+        if key.endswith("_file") and isinstance(value, str | Path):
+            problem = _checkpoint_problem(Path(value))
+            if problem:
+                return f"{key}: {value} {problem}"
+    if isinstance(error, OSError):
+        configs = [str(options[key]) for key in options if key.endswith("train_config")]
+        named = f" (named in {configs[0]}?)" if configs else ""
+        if error.filename is None:
+            return f"a file of the model cannot be read{named}: {error}"
+        return f"a file of the model cannot be read{named}: {error.filename}: " + (
+            error.strerror or type(error).__name__
+        )
+    return None
+
+
+def _checkpoint_problem(path: Path) -> str | None:
+    """Return what is wrong with a checkpoint of torch, which is not run."""
+    if path.suffix not in (".pth", ".pt", ".ckpt"):
+        return None  # an n-gram LM
+    try:
+        torch.load(path, map_location="cpu", weights_only=True)
+    except (FileNotFoundError, PermissionError) as e:
+        return f"cannot be read: {e.strerror}"
+    except Exception as e:
+        if zipfile.is_zipfile(path):
+            return (
+                "holds more than parameters, and torch does not load what could run "
+                "code: save the state_dict() of the model"
+            )
+        why = str(e).strip().partition("\n")[0]
+        return f"is no checkpoint of torch, or a damaged one: {why}"
+    return None

@@ -1,0 +1,206 @@
+"""Result files in a folder that others, or a full disk, may have had a hand in."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from espnet_lenbias.decoding.folder_lock import LOCK, locked
+from espnet_lenbias.decoding.journal import JOURNAL
+from espnet_lenbias.decoding.result_folder import ResultFolder
+from espnet_lenbias.errors import OtherRunError
+from tests.decoding.test_journal import ROW
+
+DATA = {"utt1": "d1", "utt2": "d2"}
+
+
+def _text(folder: Path) -> str:
+    return (folder / "1best_recog" / "text").read_text()
+
+
+def _made(folder: Path) -> ResultFolder:
+    return ResultFolder(folder, DATA, {})
+
+
+def _fill(folder: Path) -> None:
+    results = _made(folder)
+    for key in DATA:
+        results.add(key, ROW)
+    results.finish(1, [])
+
+
+# --- Links ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", [JOURNAL, "1best_recog/text", "1best_recog", ".draft", LOCK]
+)
+def test_no_link_is_followed(name, tmp_path):
+    """What another person puts there leads to a file of the one who decodes."""
+    folder, target = tmp_path / "out", tmp_path / "target"
+    (folder / "1best_recog").mkdir(parents=True)
+    if name == "1best_recog":
+        (folder / name).rmdir()
+        target.mkdir()
+    else:
+        target.write_text("dear to me")
+    (folder / name).symlink_to(target)
+
+    def run() -> None:
+        with locked(folder):
+            _fill(folder)
+
+    if name == ".draft":
+        run()
+        assert not (folder / name).is_symlink()
+        assert _text(folder) == "utt1 A\nutt2 A\n"
+    else:
+        with pytest.raises(OSError, match=f"^{folder / name} is a link"):
+            run()
+    if target.is_file():
+        assert target.read_text() == "dear to me"
+    else:
+        assert not any(target.iterdir())
+
+
+def test_a_file_with_a_second_name_is_replaced(tmp_path):
+    folder, target = tmp_path / "out", tmp_path / "target"
+    (folder / "1best_recog").mkdir(parents=True)
+    target.write_text("dear to me")
+    os.link(target, folder / "1best_recog" / "text")
+    _fill(folder)
+    assert target.read_text() == "dear to me"
+    assert _text(folder) == "utt1 A\nutt2 A\n"
+
+
+@pytest.mark.parametrize("name", [JOURNAL, LOCK])
+def test_a_pipe_keeps_nobody_waiting(name, tmp_path):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(OSError, match=f"^{tmp_path / name} is no file"):
+        if name == LOCK:
+            with locked(tmp_path):
+                pass
+        else:
+            _fill(tmp_path)
+
+
+def test_the_folder_itself_may_be_a_link(tmp_path):
+    (tmp_path / "big disk").mkdir()
+    folder = tmp_path / "out"
+    folder.symlink_to(tmp_path / "big disk")
+    with locked(folder):
+        _fill(folder)
+    assert _text(folder) == "utt1 A\nutt2 A\n"
+
+
+def test_drafts_of_killed_runs_go(tmp_path):
+    for name in (".draft", ".draft-0123"):
+        (tmp_path / name).write_text("half")
+    _fill(tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {JOURNAL, "1best_recog"}
+
+
+def test_a_planted_row_writes_nothing(tmp_path):
+    """Its utterance is decoded again."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    _fill(folder)
+    options, first, second = (folder / JOURNAL).read_text().splitlines()
+    planted = json.loads(second)
+    planted[1]["../planted"] = "A"
+    lines = [options, first, json.dumps(planted)]
+    (folder / JOURNAL).write_text("\n".join([*lines, ""]))
+    results = _made(folder)
+    assert "utt1" in results and "utt2" not in results
+    assert results.pending(1) == [["utt2"]]
+    results.finish(1, [])
+    assert not (tmp_path / "planted").exists()
+    assert _text(folder) == "utt1 A\nutt2 \n"
+
+
+# --- A full disk ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("room", [0, 100, 250])
+def test_a_full_disk_is_named_and_the_next_run_completes(room, tmp_path):
+    """The limit is on the size of each file; a line of the journal has 150 bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        with pytest.raises(OSError, match="File too large") as e:
+            _fill(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert e.value.filename == str(tmp_path / JOURNAL)
+    assert not list(tmp_path.glob(".draft*"))
+    results = _made(tmp_path)
+    assert ("utt1" in results) == (room == 250)
+    _fill(tmp_path)
+    assert _text(tmp_path) == "utt1 A\nutt2 A\n"
+
+
+# --- One run at a time ----------------------------------------------------------------
+
+_HOLDER = """
+import multiprocessing, sys, time
+from pathlib import Path
+from espnet_lenbias.decoding.folder_lock import locked
+
+with locked(Path(sys.argv[1])):
+    # as a data loader's worker, which outlives a parent that is killed
+    worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,))
+    worker.start()
+    print(worker.pid, flush=True)
+    time.sleep(30)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Return a process that holds a folder's lock, and its child."""
+    command = [sys.executable, "-c", _HOLDER, str(tmp_path / "out")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        child = int(process.stdout.readline())
+        yield process, child
+        process.kill()
+        os.kill(child, 9)
+
+
+def test_the_second_run_is_told_who_holds_the_folder(holder, tmp_path):
+    process, _ = holder
+    folder = tmp_path / "out"
+    said = f"output_dir {folder} is in use by another run .*process {process.pid} on "
+    with pytest.raises(OtherRunError, match=said), locked(folder):
+        pass
+
+
+def test_a_killed_run_blocks_nobody(holder, tmp_path):
+    process, child = holder
+    process.kill()
+    process.wait()
+    os.kill(child, 0)  # it lives
+    with locked(tmp_path / "out"):
+        pass
+
+
+def test_a_lock_without_a_name(holder, tmp_path):
+    (tmp_path / "out" / LOCK).write_text("[]")
+    with (
+        pytest.raises(OtherRunError, match="which has not said who it is"),
+        locked(tmp_path / "out"),
+    ):
+        pass
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch, caplog):
+    def refuse(*_):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("fcntl.lockf", refuse)
+    with locked(tmp_path / "out"):
+        pass
+    assert "has no locks (No locks available)" in caplog.text

@@ -1,0 +1,100 @@
+"""Files of a model that cannot be loaded."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from espnet_lenbias import OptionError, Speech2Text
+from espnet_lenbias.bin import asr_inference
+
+
+class RunsCode:
+    """What unpickling it would do must not happen."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def _spoil(kind: str, path: Path) -> None:
+    if kind == "text":
+        path.write_text("model: 1\n")
+    elif kind == "empty":
+        path.write_bytes(b"")
+    elif kind == "cut":
+        path.write_bytes(path.read_bytes()[:5000])
+    elif kind == "code":
+        torch.save({"a": RunsCode(path.parent / "was run")}, path)
+    elif kind == "old code":
+        model = {"a": RunsCode(path.parent / "was run")}
+        torch.save(model, path, _use_new_zipfile_serialization=False)
+
+
+KINDS = {
+    "text": "is no checkpoint of torch, or a damaged one: ",
+    "empty": "is no checkpoint of torch, or a damaged one: ",
+    "cut": "is no checkpoint of torch, or a damaged one: ",
+    "code": "holds more than parameters, and torch does not load what could run code",
+    "old code": "is no checkpoint of torch, or a damaged one: ",
+}
+
+
+@pytest.fixture
+def spoilt(transformer_model, tmp_path):
+    """Return a model's two files, copied."""
+    weights, config = tmp_path / "model.pth", tmp_path / "config.yaml"
+    shutil.copy(transformer_model.weights, weights)
+    shutil.copy(transformer_model.config, config)
+    return {"asr_train_config": str(config), "asr_model_file": str(weights)}
+
+
+@pytest.mark.parametrize("kind, message", KINDS.items())
+def test_a_model_file_that_torch_does_not_load(kind, message, spoilt):
+    path = Path(spoilt["asr_model_file"])
+    _spoil(kind, path)
+    with pytest.raises(OptionError) as e:
+        Speech2Text(**spoilt, search="simple", ctc_weight=0.0)
+    assert str(e.value).startswith(f"asr_model_file: {path} {message}")
+    assert "\n" not in str(e.value)
+    assert not (path.parent / "was run").exists()
+
+
+@pytest.mark.parametrize("search", ["espnet", "simple"])
+def test_a_missing_file_that_the_config_names(search, spoilt):
+    config = Path(spoilt["asr_train_config"])
+    options = yaml.safe_load(config.read_text())
+    options |= {"normalize": "global_mvn", "normalize_conf": {"stats_file": "gone.npz"}}
+    config.write_text(yaml.safe_dump(options))
+    with pytest.raises(OptionError) as e:
+        Speech2Text(**spoilt, search=search, ctc_weight=0.0)
+    assert str(e.value) == (
+        f"a file of the model cannot be read (named in {config}?): gone.npz: No such "
+        "file or directory"
+    )
+
+
+def test_the_tool_ends_with_one_line(spoilt, wav_scp, tmp_path, capsys):
+    _spoil("text", Path(spoilt["asr_model_file"]))
+    options = [word for key, value in spoilt.items() for word in (f"--{key}", value)]
+    data = f"{wav_scp},speech,sound"
+    options += ["--data_path_and_name_and_type", data, "--search", "simple"]
+    with pytest.raises(SystemExit) as stop:
+        asr_inference.main([*options, "--output_dir", str(tmp_path / "out")])
+    assert stop.value.code == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert f"error: asr_model_file: {spoilt['asr_model_file']} is no checkpoint" in last
+
+
+def test_other_errors_stay_as_they_are(spoilt, monkeypatch):
+    def build(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("espnet2.tasks.asr.ASRTask.build_model_from_file", build)
+    with pytest.raises(ZeroDivisionError):
+        Speech2Text(**spoilt, search="simple", ctc_weight=0.0)
