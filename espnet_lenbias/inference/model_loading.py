@@ -39,6 +39,19 @@ def _problem(error: Exception, options: Mapping[str, Any]) -> str | None:
             problem = _checkpoint_problem(Path(value))
             if problem:
                 return f"{key}: {value} {problem}"
+    if isinstance(error, RuntimeError) and "size mismatch" in str(error):
+        files = ", ".join(
+            f"{key} {value}"
+            for key, value in options.items()
+            if key.endswith(("_model_file", "lm_file")) and value is not None
+        )
+        first = next(
+            line for line in str(error).splitlines() if "size mismatch" in line
+        )
+        return (
+            f"{files}: not the checkpoint of the model in its config: {first.strip()} "
+            "Name the config and the checkpoint of one training"
+        )
     if isinstance(error, OSError):
         configs = [str(options[key]) for key in options if key.endswith("train_config")]
         named = f" (named in {configs[0]}?)" if configs else ""

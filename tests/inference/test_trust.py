@@ -165,6 +165,18 @@ def test_a_checkpoint_of_another_model(conformer, transformer_model, search):
         )
 
 
+def test_a_checkpoint_of_other_sizes(conformer, tmp_path):
+    weights = torch.load(conformer.files["asr_model_file"])
+    weights["decoder.output_layer.bias"] = torch.zeros(7)
+    torch.save(weights, tmp_path / "model.pth")
+    with pytest.raises(
+        OptionError, match="size mismatch for decoder.output_layer.bias"
+    ):
+        Speech2Text(
+            conformer.files["asr_train_config"], str(tmp_path / "model.pth"), **EXPLICIT
+        )
+
+
 def test_a_checkpoint_of_an_lm_names_what_is_missing(conformer, lm_files):
     lm = lm_files("same", TOKENS)
     with pytest.raises(OptionError) as raised:
