@@ -33,6 +33,9 @@ JOB_QUEUES = {
 # What a config may hold for a scheduler that is running already, as Dask names it.
 _SECURITY = {"require_encryption", "tls_ca_file", "tls_client_cert", "tls_client_key"}
 
+# How processes of a cluster talk, which is the same for all clusters.
+_ENCRYPTION = {"protocol", "security"}
+
 # Keyword arguments that are not the user's to give.
 _OURS = {
     "asynchronous",
@@ -40,7 +43,6 @@ _OURS = {
     "loop",
     "n_workers",
     "scheduler",
-    "security",
     "self",
 }
 
@@ -137,9 +139,9 @@ def _read_config(path: str, where: str) -> Mapping[str, Any]:
     config = _read_yaml(path)
     if "n_workers" in config:
         raise ClusterError(f"{path}: n_workers: give the number with --nj")
-    if "security" in config:
+    for key in _ENCRYPTION & config.keys():
         raise ClusterError(
-            f"{path}: security: leave it out: each run makes its own certificates"
+            f"{path}: {key}: leave it out: runs use TLS, with certificates of their own"
         )
     _check_names(path, config, _keywords(cluster_class(where)))
     return config
@@ -189,4 +191,4 @@ def _keywords(of: type) -> set[str]:
         for taker in takers
         for name, parameter in inspect.signature(taker.__init__).parameters.items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-    } - _OURS
+    } - (_OURS | _ENCRYPTION)

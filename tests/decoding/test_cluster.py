@@ -473,7 +473,11 @@ def _fails(capsys, *options: str) -> str:
         (["--nj", "2", "--cluster_config", "bad.yaml"], "bad.yaml: not a yaml file"),
         (
             ["--nj", "2", "--cluster_config", "tls.yaml"],
-            "tls.yaml: security: leave it out: each run makes its own certificates",
+            "tls.yaml: security: leave it out: runs use TLS",
+        ),
+        (
+            ["--cluster", "slurm", "--cluster_config", "tcp.yaml"],
+            "tcp.yaml: protocol: leave it out: runs use TLS",
         ),
         (
             ["--cluster", "h:1", "--cluster_config", "c.yaml"],
@@ -505,6 +509,7 @@ def test_mistakes_show_before_any_worker_starts(
     (tmp_path / "c.yaml").write_text("coers: 4\n")
     (tmp_path / "n.yaml").write_text("n_workers: 4\n")
     (tmp_path / "tls.yaml").write_text("security: true\n")
+    (tmp_path / "tcp.yaml").write_text("protocol: tcp\n")
     (tmp_path / "typo.yaml").write_text("tls_client_crt: c.yaml\n")
     (tmp_path / "gone.yaml").write_text("tls_ca_file: ca.pem\n")
     (tmp_path / "half.yaml").write_text("tls_ca_file: c.yaml\n")
