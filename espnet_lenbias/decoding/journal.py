@@ -130,12 +130,13 @@ def is_row(row: Any) -> bool:
 
 def _is_value(value: Any) -> bool:
     """Tell whether this can stand behind a key, in a file of lines."""
-    try:
-        return (
-            isinstance(value, str) and "\n" not in value and bool(value.encode() or 1)
-        )
-    except UnicodeEncodeError:
+    if not isinstance(value, str) or "\n" in value:
         return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a character
+        return False
+    return True
 
 
 def _check_options(

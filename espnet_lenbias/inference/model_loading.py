@@ -10,6 +10,9 @@ import torch
 
 from espnet_lenbias.errors import OptionError
 
+# Options of ESPnet's that hold another kind of file: an n-gram LM.
+_NO_CHECKPOINTS = ("ngram_file",)
+
 
 @contextmanager
 def broken_files_named(options: Mapping[str, Any]) -> Iterator[None]:
@@ -35,7 +38,9 @@ def broken_files_named(options: Mapping[str, Any]) -> Iterator[None]:
 def _problem(error: Exception, options: Mapping[str, Any]) -> str | None:
     """Return which file an error in loading comes from, or None: from no file."""
     for key, value in options.items():
-        if key.endswith("_file") and isinstance(value, str | Path):
+        if key in _NO_CHECKPOINTS or not isinstance(value, str | Path):
+            continue
+        if key.endswith("_file"):
             problem = _checkpoint_problem(Path(value))
             if problem:
                 return f"{key}: {value} {problem}"
@@ -65,8 +70,6 @@ def _problem(error: Exception, options: Mapping[str, Any]) -> str | None:
 
 def _checkpoint_problem(path: Path) -> str | None:
     """Return what is wrong with a checkpoint of torch, which is not run."""
-    if path.suffix not in (".pth", ".pt", ".ckpt"):
-        return None  # an n-gram LM
     try:
         torch.load(path, map_location="cpu", weights_only=True)
     except (FileNotFoundError, PermissionError) as e:

@@ -29,7 +29,7 @@ from espnet_lenbias.options.registry import (
 
 _DATA = "data_path_and_name_and_type"
 
-# A file up to so many bytes, a list of audio or a config, is told from another one by
+# A file up to so many bytes, such as a config, is told from another one by
 # what it holds; a larger one, a model, by its size and time of change.
 _READ = 2**24
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from espnet_lenbias import cli
+from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding.folder_lock import LOCK, locked
 from espnet_lenbias.decoding.journal import JOURNAL
 from espnet_lenbias.decoding.result_folder import ResultFolder
@@ -148,6 +150,8 @@ def test_a_full_disk_is_named_and_the_next_run_completes(room, tmp_path):
 _HOLDER = """
 import multiprocessing, sys, time
 from pathlib import Path
+from espnet_lenbias import cli
+from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding.folder_lock import locked
 
 with locked(Path(sys.argv[1])):
@@ -176,6 +180,23 @@ def test_the_second_run_is_told_who_holds_the_folder(holder, tmp_path):
     said = f"output_dir {folder} is in use by another run .*process {process.pid} on "
     with pytest.raises(OtherRunError, match=said), locked(folder):
         pass
+
+
+@pytest.mark.parametrize("tool", ["asr_inference", "decode"])
+def test_each_tool_is_told(tool, holder, transformer_model, wav_scp, tmp_path, capsys):
+    files = transformer_model.files
+    options = [word for key, value in files.items() for word in (f"--{key}", value)]
+    options += ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
+    options += ["--output_dir", str(tmp_path / "out")]
+    with pytest.raises(SystemExit) as stop:
+        if tool == "decode":
+            cli.main(["decode", "--nj", "2", *options])
+        else:
+            asr_inference.main(options)
+    assert stop.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"error: output_dir {tmp_path}/out is in use by another run (" in line
+    assert [p.name for p in (tmp_path / "out").iterdir()] == [LOCK]
 
 
 def test_a_killed_run_blocks_nobody(holder, tmp_path):

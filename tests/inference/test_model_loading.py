@@ -65,6 +65,13 @@ def test_a_model_file_that_torch_does_not_load(kind, message, spoilt):
     assert not (path.parent / "was run").exists()
 
 
+def test_a_text_file_as_a_language_model(spoilt, tmp_path):
+    config = spoilt["asr_train_config"]
+    options = {"lm_train_config": config, "lm_file": config, "ngram_file": config}
+    with pytest.raises(OptionError, match=f"^lm_file: {config} is no checkpoint of"):
+        Speech2Text(**spoilt, **options, search="simple", ctc_weight=0.0)
+
+
 @pytest.mark.parametrize("search", ["espnet", "simple"])
 def test_a_missing_file_that_the_config_names(search, spoilt):
     config = Path(spoilt["asr_train_config"])
