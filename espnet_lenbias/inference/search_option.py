@@ -109,8 +109,8 @@ class SearchOptionMixin(_EspnetClass):
         espnets = cls.espnet_options()
         check_keywords(kwargs, [*espnets.parameters, "search", "search_conf"])
         given = espnets.bind_partial(*args, **kwargs)
-        check_search_conf(search, conf)
-        check_espnet_options(search, given.arguments)
+        conf = check_search_conf(search, conf)
+        given.arguments.update(check_espnet_options(search, given.arguments))
         check_nbest(conf, given.arguments)
         defaults = {
             name: parameter.default
