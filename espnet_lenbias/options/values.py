@@ -7,8 +7,9 @@ giving an option reads it likewise, so that a config means the same everywhere.
 
 import difflib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
+from typing import Any
 
 # The texts that ESPnet takes for a switch.
 _SWITCHES = dict.fromkeys(("y", "yes", "t", "true", "on", "1"), True) | dict.fromkeys(
@@ -72,6 +73,20 @@ def switch(key: str, value: object) -> bool:
     if not isinstance(read, bool):
         raise ValueError(f"{key} must be true or false, not {value!r}")
     return read
+
+
+def plain(value: Any) -> Any:
+    """Return a value of any option as it can be compared and shown.
+
+    Numbers that are text are read, and a mapping is without what is not set.
+    """
+    if isinstance(value, Mapping):
+        read = {key: plain(v) for key, v in value.items()}
+        return {k: v for k, v in read.items() if v is not None and v is not False}
+    try:
+        return number("", value)
+    except ValueError:
+        return value
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from espnet_lenbias.report.bootstrap import LEVEL, RESAMPLES
 from espnet_lenbias.report.cells import Cell, cells_of
 from espnet_lenbias.report.confidence import ConfidenceLine
-from espnet_lenbias.report.missing import notes
+from espnet_lenbias.report.missing import Note
 from espnet_lenbias.report.paired import PairedLine
 from espnet_lenbias.report.systems import PROPOSED, System
 from espnet_lenbias.report.table1 import UNFINISHED, table1, wer_by_beam
@@ -27,6 +27,7 @@ class Contents:
     paired: Sequence[PairedLine]
     confidence: Sequence[ConfidenceLine]  # of the detail set
     plots: Mapping[str, str]  # of the detail set: what -> file
+    notes: Sequence[Note]  # what is missing
 
     @property
     def sets(self) -> list[str]:
@@ -125,11 +126,10 @@ def _confidence(contents: Contents) -> str:
 
 
 def _missing(contents: Contents) -> str:
-    found = notes(contents.systems, contents.cells)
-    if not found:
+    if not contents.notes:
         return ""
-    kinds = "\n".join(f"- {note.summary}" for note in found)
-    rows = "\n".join(f"- {line}" for note in found for line in note.details)
+    kinds = "\n".join(f"- {note.summary}" for note in contents.notes)
+    rows = "\n".join(f"- {line}" for note in contents.notes for line in note.details)
     return (
         f"## What is missing\n\n{kinds}\n\n"
         f"<details><summary>Row by row</summary>\n\n{rows}\n\n</details>"

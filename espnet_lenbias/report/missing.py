@@ -17,22 +17,39 @@ class Note:
     details: Sequence[str]  # row by row
 
 
-def notes(systems: Sequence[System], cells: Sequence[Cell]) -> list[Note]:
-    """Say what is missing, a note for each kind that there is.
+def notes(
+    systems: Sequence[System],
+    cells: Sequence[Cell],
+    skipped: Sequence[str] = (),
+    contradicted: Sequence[str] = (),
+) -> list[Note]:
+    """Say what is missing or doubtful, a note for each kind that there is.
 
     Args:
         systems: The rows.
         cells: What they have decoded.
+        skipped: What cannot be reported, and why.
+        contradicted: Decode configs that are not of what ran.
     """
     sets = sorted({cell.dataset for cell in cells})
+    # Sets of a folder that were decoded differently are of several systems.
     decoded = {(cell.system.tag, cell.dataset) for cell in cells}
+    tags = dict.fromkeys(system.tag for system in systems)
     absent = {
-        system.tag: [name for name in sets if (system.tag, name) not in decoded]
-        for system in systems
+        tag: [name for name in sets if (tag, name) not in decoded] for tag in tags
     }
     unfinished = [cell for cell in cells if not cell.complete]
     failed = [cell for cell in cells if cell.failed]
     found = [
+        Note(
+            f"WARNING: decodings that are not reported: {len(skipped)}",
+            skipped,
+        ),
+        Note(
+            "WARNING: decode configs that do not say what ran, which is what the "
+            f"tables show: {len(contradicted)}",
+            contradicted,
+        ),
         Note(
             "nothing is decoded of "
             + _count(name for names in absent.values() for name in names),

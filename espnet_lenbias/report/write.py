@@ -12,6 +12,7 @@ from espnet_lenbias.report.figures.looks import Kind, kinds_of
 from espnet_lenbias.report.figures.reference_length import length_figure
 from espnet_lenbias.report.figures.reliability import reliability_figure
 from espnet_lenbias.report.lengths import length_lines
+from espnet_lenbias.report.missing import Note
 from espnet_lenbias.report.paired import paired_lines
 from espnet_lenbias.report.sclite import results_md, write_trn
 from espnet_lenbias.report.systems import System
@@ -29,6 +30,7 @@ def write_report(
     cells: Sequence[Cell],
     detail: str,
     utterances: Sequence[str],
+    notes: Sequence[Note],
 ) -> None:
     """Write a report.
 
@@ -40,6 +42,7 @@ def write_report(
         detail: The set to look at closely.
         utterances: The examples; none: those of that set on which the systems' lengths
             differ most.
+        notes: What is missing.
     """
     sets = {name: cells_of(cells, name) for name in sorted({c.dataset for c in cells})}
     looked_at = [cell for of_set in sets.values() for cell in rated(of_set)]
@@ -73,6 +76,7 @@ def write_report(
         paired=tables["paired"],
         confidence=_of(tables["confidence"], detail),
         plots=plots[detail],
+        notes=notes,
     )
     (folder / "report.md").write_text(document(contents), encoding="utf-8")
 
