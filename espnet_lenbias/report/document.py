@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from espnet_lenbias.report.bootstrap import LEVEL, RESAMPLES
 from espnet_lenbias.report.cells import Cell, cells_of
@@ -11,7 +12,7 @@ from espnet_lenbias.report.paired import PairedLine
 from espnet_lenbias.report.systems import PROPOSED, System
 from espnet_lenbias.report.table1 import UNFINISHED, table1, wer_by_beam
 from espnet_lenbias.report.table2 import ExampleLine, steps_table
-from espnet_lenbias.report.tables import markdown_table
+from espnet_lenbias.report.tables import escape, markdown_table
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,12 @@ def document(contents: Contents) -> str:
 def _head(contents: Contents) -> str:
     references = {cell.dataset: cell.references for cell in contents.cells}
     sets = "\n".join(
-        f"- {name}: {len(of_set.texts)} utterances, references of "
+        f"- {escape(name)}: {len(of_set.texts)} utterances, references of "
         f"{of_set.mean_words:.1f} words on average"
         for name, of_set in sorted(references.items())
     )
     return (
-        f"# Decodings of {contents.name}\n\n{sets}\n\n"
+        f"# Decodings of {escape(contents.name)}\n\n{sets}\n\n"
         "Words are what stands between white space; texts are compared as they are, "
         "without normalising case, punctuation or numbers. Confidence intervals "
         f"({100 * LEVEL:.0f} %, in the CSV files and below) are percentiles over "
@@ -71,7 +72,8 @@ def _table1(contents: Contents) -> str:
 def _by_beam(contents: Contents) -> str:
     parts = ["## Word error rate (%) by beam size"]
     parts += [
-        f"### {name}\n\n{wer_by_beam(contents.systems, cells_of(contents.cells, name))}"
+        f"### {escape(name)}\n\n"
+        + wer_by_beam(contents.systems, cells_of(contents.cells, name))
         for name in contents.sets
     ]
     parts += _pictures(contents, "beam size", "reference length")
@@ -97,11 +99,12 @@ def _table2(contents: Contents) -> str:
     references = {cell.dataset: cell.references.texts for cell in contents.cells}
     for key, lines in contents.examples.items():
         if not lines:
-            parts.append(f"{key}: no row has decoded it.")
+            parts.append(f"{escape(key)}: no row has decoded it.")
             continue
         dataset = lines[0].dataset
         table = markdown_table(lines, leave_out=("dataset", "utterance"))
-        parts.append(f"{key} ({dataset}): {references[dataset][key]}\n\n{table}")
+        said = escape(references[dataset][key])
+        parts.append(f"{escape(key)} ({escape(dataset)}): {said}\n\n{table}")
     parts.append(
         "Mean search steps of an utterance:\n\n"
         + steps_table(contents.systems, contents.cells)
@@ -144,7 +147,7 @@ def _join(parts: Iterable[str]) -> str:
 def _pictures(contents: Contents, *names: str) -> list[str]:
     """Return links to those of these plots that there are."""
     return [
-        f"![{name}, {contents.detail}]({contents.plots[name]})"
+        f"![{name}, {escape(contents.detail)}]({quote(contents.plots[name])})"
         for name in names
         if name in contents.plots
     ]

@@ -86,12 +86,12 @@ def explain(model: Any, speech: np.ndarray, title: str) -> Explanation:
         NbestLine(rank, hyp.original_score, hyp.score, text or " ".join(tokens))
         for rank, (text, tokens, _, hyp) in enumerate(results, 1)
     ]
-    found = f"{why_stopped(trace)}\n\n{markdown_table(nbest)}"
+    found = f"{why_stopped(trace)}\n\n{markdown_table(nbest, on_terminal=True)}"
     if not trace.steps:
         return Explanation(found, None)
     texts = [_text(model, labels) for labels in best_running(running)]
     draw = ending_figure if trace.p_end else places_figure
-    steps = markdown_table(step_lines(trace, texts))
+    steps = markdown_table(step_lines(trace, texts), on_terminal=True)
     return Explanation(f"{steps}\n{found}", draw(trace, title))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from espnet_lenbias.report.cells import Cell
 from espnet_lenbias.report.systems import System
 from espnet_lenbias.report.table1 import UNFINISHED
+from espnet_lenbias.report.tables import escape
 
 
 @dataclass(frozen=True)
@@ -81,4 +82,6 @@ def notes(
 def _count(sets: Iterable[str]) -> str:
     """Return each set with the number of its rows, e.g. ``dev (1 row), test (2 rows)``."""
     rows = sorted(Counter(sets).items())
-    return ", ".join(f"{name} ({n} row{'s' if n > 1 else ''})" for name, n in rows)
+    return ", ".join(
+        f"{escape(name)} ({n} row{'s' if n > 1 else ''})" for name, n in rows
+    )
