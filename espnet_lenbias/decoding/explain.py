@@ -79,6 +79,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     from espnet_lenbias.decoding.decode import load_model
     from espnet_lenbias.espnet_compat import TooShortUttError
     from espnet_lenbias.report.explanation import explain
+    from espnet_lenbias.report.figures.saving import save
 
     title = f"{own.audio.stem}, {args.search}, beam {args.beam_size}"
     try:
@@ -92,7 +93,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     print(f"{title}\n\n{explanation.text}")
     if explanation.figure is not None:
         name = f"{own.audio.stem}_{args.search}_beam{args.beam_size}.png"
-        explanation.figure.savefig(own.output_dir / name)
+        save(explanation.figure, own.output_dir / name)
         print(f"plot: {own.output_dir / name}")
     return 0
 

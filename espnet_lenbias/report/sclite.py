@@ -17,7 +17,7 @@ from pathlib import Path
 from platform import python_version
 
 from espnet_lenbias.report.cells import Cell
-from espnet_lenbias.report.tables import escape
+from espnet_lenbias.report.tables import escape, write_text
 
 # Signs of words that sclite does not take as they are -> their full-width forms.
 _FULL_WIDTH = str.maketrans("{}@;*", "\uff5b\uff5d\uff20\uff1b\uff0a")
@@ -51,8 +51,8 @@ def write_trn(folder: Path, cell: Cell) -> None:
     speakers = cell.references.speakers
     hypotheses = {key: cell.decoding.texts[key] for key in cell.keys}
     references = {key: cell.references.texts[key] for key in cell.keys}
-    (folder / "hyp.trn").write_text(trn(hypotheses, speakers), encoding="utf-8")
-    (folder / "ref.trn").write_text(trn(references, speakers), encoding="utf-8")
+    write_text(folder / "hyp.trn", trn(hypotheses, speakers))
+    write_text(folder / "ref.trn", trn(references, speakers))
 
 
 def results_md(name: str, cells: Sequence[Cell]) -> str:

@@ -15,6 +15,9 @@ from typing import Any
 
 NOTHING = "-"  # shown for what is not known
 
+# Names of files are bytes, and need not be text in the locale that read them.
+_NAMES = "surrogateescape"
+
 # What Markdown, and GitHub's, takes for more than itself; an underscore within a word is
 # none of it.
 _MARKUP = re.compile(r"[\\`*<>\[\]|~&$]|(?<![^\W_])_|_(?![^\W_])")
@@ -71,9 +74,14 @@ def markdown_grid(
     return _lay_out(columns)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text, in which names of files may stand."""
+    path.write_text(text, encoding="utf-8", errors=_NAMES)
+
+
 def write_csv(path: Path, rows: Sequence[Any]) -> None:
     """Write the rows, values unrounded, under the names of their fields."""
-    with path.open("w", newline="", encoding="utf-8") as f:
+    with path.open("w", newline="", encoding="utf-8", errors=_NAMES) as f:
         writer = csv.DictWriter(f, [column.name for column in fields(rows[0])])
         writer.writeheader()
         writer.writerows(asdict(row) for row in rows)

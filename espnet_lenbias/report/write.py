@@ -11,6 +11,7 @@ from espnet_lenbias.report.figures.beam_size import errors_figure, steps_figure
 from espnet_lenbias.report.figures.looks import Kind, kinds_of
 from espnet_lenbias.report.figures.reference_length import length_figure
 from espnet_lenbias.report.figures.reliability import reliability_figure
+from espnet_lenbias.report.figures.saving import save
 from espnet_lenbias.report.lengths import length_lines
 from espnet_lenbias.report.missing import Note
 from espnet_lenbias.report.paired import paired_lines
@@ -18,7 +19,7 @@ from espnet_lenbias.report.sclite import results_md, write_trn
 from espnet_lenbias.report.systems import System
 from espnet_lenbias.report.table1 import score_line
 from espnet_lenbias.report.table2 import example_lines, home, most_different
-from espnet_lenbias.report.tables import write_csv
+from espnet_lenbias.report.tables import write_csv, write_text
 
 _EXAMPLES = 3
 
@@ -65,7 +66,7 @@ def write_report(
     finished = [cell for cell in cells if cell.complete]
     for cell in finished:
         write_trn(folder, cell)
-    (folder / "RESULTS.md").write_text(results_md(name, finished), encoding="utf-8")
+    write_text(folder / "RESULTS.md", results_md(name, finished))
     contents = Contents(
         name=name,
         systems=systems,
@@ -78,7 +79,7 @@ def write_report(
         plots=plots[detail],
         notes=notes,
     )
-    (folder / "report.md").write_text(document(contents), encoding="utf-8")
+    write_text(folder / "report.md", document(contents))
 
 
 def write_plots(
@@ -111,7 +112,7 @@ def write_plots(
     for name, figure in figures.items():
         if figure is not None:
             files[name] = f"{dataset}_{name.replace(' ', '_')}.png"
-            figure.savefig(folder / files[name])
+            save(figure, folder / files[name])
     return files
 
 
