@@ -21,6 +21,18 @@ _LENGTHS = ("maxlenratio", "minlenratio")
 # The values of `keep_ended`; see :class:`SimpleOptions`.
 KEEP_ENDED = ("joint", "separate")
 
+# What the options below can be, for people to read.
+POSSIBLE_VALUES = {
+    "nbest": "a whole number of 1 or more",
+    "score_threshold": "a number of 0 or more",
+    "exact_nbest": "true or false",
+    "length_norm": "true or false",
+    "eos_threshold": "a number above 0",
+    "length_reward": "a number",
+    "keep_ended": " or ".join(KEEP_ENDED),
+    "coverage": "{weight: a number, threshold: a number of 0 or more, or left out}",
+}
+
 
 def read_numbers(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return ESPnet's inference options with their numbers read.

@@ -79,7 +79,7 @@ def read_config(path: Path) -> dict[str, Any]:
         ValueError: It is none.
     """
     try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        config = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except (yaml.YAMLError, UnicodeDecodeError) as e:
         raise ValueError(f"{path}: not a yaml file: {e}") from e
     if not isinstance(config, dict):
