@@ -110,8 +110,12 @@ def decoding_options(
     parser = inference_parser(ASR.module)
     parser.prog = _PROG
     parser.set_defaults(**_DEFAULTS)
-    required = ["--data_path_and_name_and_type", f"{own.audio},speech,sound"]
-    required += ["--output_dir", str(own.output_dir), "--model_tag", own.model]
+    for action in parser._actions:
+        if action.dest == "data_path_and_name_and_type":
+            # Not as an option: there commas part the name of a file from its kind.
+            action.default = [(str(own.audio), "speech", "sound")]
+            action.required = False
+    required = ["--output_dir", str(own.output_dir), "--model_tag", own.model]
     args = parse(parser, [*required, *rest])
     if args.search == ESPNET:
         raise ValueError(
