@@ -38,7 +38,8 @@ def get_parser() -> argparse.ArgumentParser:
     """Return the parser of what the command takes beyond the decoding options."""
     parser = argparse.ArgumentParser(
         prog=_PROG,
-        usage=f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [decoding options]",
+        usage=f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [--doubtful SCORE] "
+        "[decoding options]",
         description=__doc__.partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -55,6 +56,13 @@ def get_parser() -> argparse.ArgumentParser:
         type=Path,
         default=Path("explained"),
         help="gets the plot (default: explained)",
+    )
+    add(
+        "--doubtful",
+        type=float,
+        metavar="SCORE",
+        help="say that a result with a lower original score per label is not to be "
+        "trusted; `espnet-lenbias report` of a development set tells such a score",
     )
     return parser
 
@@ -84,7 +92,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     title = f"{own.audio.stem}, {args.search}, beam {args.beam_size}"
     try:
         model = load_model(args)
-        explanation = explain(model, read_audio(own.audio), title)
+        explanation = explain(model, read_audio(own.audio), title, own.doubtful)
     except OptionError as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     except (TooShortUttError, MemoryError, RuntimeError, TypeError, ValueError) as e:

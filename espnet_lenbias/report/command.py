@@ -50,6 +50,13 @@ def get_parser() -> argparse.ArgumentParser:
         metavar="ID",
         help="examples to show (default: where the rows' lengths differ most)",
     )
+    add(
+        "--doubtful",
+        type=float,
+        metavar="SCORE",
+        help="results with a lower original score per label are not to be trusted "
+        "(default: below it are 5 %% of each set)",
+    )
     return parser
 
 
@@ -77,7 +84,9 @@ def main(cmd: Sequence[str] | None = None) -> int:
     systems, cells = found.systems, score(found.decodings)
     missing = notes(systems, cells, found.skipped, found.contradicted)
     name = args.dir.resolve().name
-    write_report(folder, name, systems, cells, detail, args.utterances, missing)
+    write_report(
+        folder, name, systems, cells, detail, args.utterances, missing, args.doubtful
+    )
     print(table1(systems, cells, detail))
     for note in missing:
         print(note.summary)

@@ -13,6 +13,7 @@ from espnet_lenbias.report.systems import PROPOSED, System
 from espnet_lenbias.report.table1 import UNFINISHED, table1, wer_by_beam
 from espnet_lenbias.report.table2 import ExampleLine, steps_table
 from espnet_lenbias.report.tables import escape, markdown_table
+from espnet_lenbias.report.trust import SHARE, TrustLine
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Contents:
     how_chosen: str  # the examples
     paired: Sequence[PairedLine]
     confidence: Sequence[ConfidenceLine]  # of the detail set
+    trust: Sequence[TrustLine]  # likewise
     plots: Mapping[str, str]  # of the detail set: what -> file
     notes: Sequence[Note]  # what is missing
 
@@ -38,7 +40,8 @@ class Contents:
 
 def document(contents: Contents) -> str:
     """Return report.md."""
-    sections = (_head, _table1, _by_beam, _paired, _table2, _confidence, _missing)
+    sections = [_head, _table1, _by_beam, _paired, _table2]
+    sections += [_confidence, _trust, _missing]
     return _join(section(contents) for section in sections)
 
 
@@ -126,6 +129,19 @@ def _confidence(contents: Contents) -> str:
         f"{table}"
     )
     return _join([text, *_pictures(contents, "reliability")])
+
+
+def _trust(contents: Contents) -> str:
+    if not contents.trust:
+        return ""
+    return (
+        "## Results not to be trusted\n\n"
+        "A search gives text for noise, too. Doubtful are utterances whose original "
+        "score per label is below the threshold: the one of `--doubtful`, or else what "
+        f"the set says itself, where at most {100 * SHARE:.0f} % of it are below. "
+        "doubtful.csv lists them. Nothing is left out of any other table.\n\n"
+        + markdown_table(contents.trust)
+    )
 
 
 def _missing(contents: Contents) -> str:

@@ -20,6 +20,7 @@ from espnet_lenbias.report.systems import System
 from espnet_lenbias.report.table1 import score_line
 from espnet_lenbias.report.table2 import example_lines, home, most_different
 from espnet_lenbias.report.tables import write_csv, write_text
+from espnet_lenbias.report.trust import doubtful_lines, scores_per_label, trust_line
 
 _EXAMPLES = 3
 
@@ -32,6 +33,7 @@ def write_report(
     detail: str,
     utterances: Sequence[str],
     notes: Sequence[Note],
+    doubtful: float | None = None,
 ) -> None:
     """Write a report.
 
@@ -44,15 +46,20 @@ def write_report(
         utterances: The examples; none: those of that set on which the systems' lengths
             differ most.
         notes: What is missing.
+        doubtful: Results of a lower original score per label are not to be trusted;
+            None: the threshold is what each set says itself.
     """
     sets = {name: cells_of(cells, name) for name in sorted({c.dataset for c in cells})}
     looked_at = [cell for of_set in sets.values() for cell in rated(of_set)]
+    scored = [cell for cell in looked_at if scores_per_label(cell.decoding)]
     tables: dict[str, list[Any]] = {
         "table1": [score_line(cell) for cell in cells],
         "reference_length": [x for c in sets.values() for x in length_lines(c)],
         "paired": paired_lines(cells),
         "confidence": [confidence_line(cell) for cell in looked_at],
         "reliability": [x for cell in looked_at for x in reliability_lines(cell)],
+        "trust": [trust_line(cell, doubtful) for cell in scored],
+        "doubtful": [x for cell in scored for x in doubtful_lines(cell, doubtful)],
     }
     chosen = utterances or most_different(sets[detail], _EXAMPLES)
     examples = {key: example_lines(home(key, sets, detail), key) for key in chosen}
@@ -76,6 +83,7 @@ def write_report(
         how_chosen=_how_chosen(detail, utterances),
         paired=tables["paired"],
         confidence=_of(tables["confidence"], detail),
+        trust=_of(tables["trust"], detail),
         plots=plots[detail],
         notes=notes,
     )

@@ -66,7 +66,7 @@ def test_the_files(made):
     # of so few utterances there is nothing to see by length or confidence
     sets, plots = ("dev-clean", "dev-other"), ("beam_size", "search_steps")
     pictures = {f"{s}_{p}.png" for s in sets for p in plots}
-    tables = {"table1", "table2", "paired", "reference_length", "confidence"}
+    tables = {"table1", "table2", "paired", "reference_length", "confidence", "trust"}
     assert top == pictures | {f"{t}.csv" for t in (*tables, "reliability")} | {
         "report.md",
         "RESULTS.md",
