@@ -3,11 +3,14 @@
 import argparse
 import importlib
 import json
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from espnet_lenbias import __version__
-from espnet_lenbias.options.registry import available_searches, search_options
+from espnet_lenbias.options.registry import OPTIONS, available_searches, search_options
+from espnet_lenbias.options.search_conf import POSSIBLE_VALUES
 
 # Commands with parsers of their own, e.g. ESPnet's: name -> module, what it does.
 _WITH_PARSERS = {
@@ -21,14 +24,25 @@ _WITH_PARSERS = {
 
 COMMANDS = ("searches", *_WITH_PARSERS)
 
-_INTERRUPTED = 130  # as shells report a program that Ctrl-C has ended
+# As shells report a program that Ctrl-C, or a reader who has gone, has ended.
+_INTERRUPTED, _READER_GONE = 130, 141
 
 
 def main(cmd: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     cmd = sys.argv[1:] if cmd is None else list(cmd)
+    with suppress(AttributeError):  # a stream that is no file shows anything
+        # A sign that a terminal cannot show is no reason to fail.
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        return _run(cmd)
+        try:
+            return _run(cmd)
+        finally:
+            sys.stdout.flush()  # here, where a reader who has gone is no surprise
+    except BrokenPipeError:
+        # What is left to write, at exit, has nowhere to go either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _READER_GONE
     except KeyboardInterrupt:  # from the imports on
         rest = "; the same command decodes the rest" if cmd[:1] == ["decode"] else ""
         print(f"interrupted{rest}", file=sys.stderr)
@@ -62,4 +76,6 @@ def _searches(_: argparse.Namespace) -> None:
     for name in available_searches():
         print(name)
         for option, default in search_options(name).items():
-            print(f"    {option}: {json.dumps(default, default=str)}")
+            line = f"    {option}: {json.dumps(default, default=str)}"
+            values = POSSIBLE_VALUES.get(option) if name in OPTIONS else None
+            print(f"{line}  # {values}" if values else line)

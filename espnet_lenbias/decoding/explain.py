@@ -38,7 +38,8 @@ def get_parser() -> argparse.ArgumentParser:
     """Return the parser of what the command takes beyond the decoding options."""
     parser = argparse.ArgumentParser(
         prog=_PROG,
-        usage=f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [decoding options]",
+        usage=f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [--doubtful SCORE] "
+        "[decoding options]",
         description=__doc__.partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -55,6 +56,13 @@ def get_parser() -> argparse.ArgumentParser:
         type=Path,
         default=Path("explained"),
         help="gets the plot (default: explained)",
+    )
+    add(
+        "--doubtful",
+        type=float,
+        metavar="SCORE",
+        help="say that a result with a lower original score per label is not to be "
+        "trusted; `espnet-lenbias report` of a development set tells such a score",
     )
     return parser
 
@@ -79,11 +87,12 @@ def main(cmd: Sequence[str] | None = None) -> int:
     from espnet_lenbias.decoding.decode import load_model
     from espnet_lenbias.espnet_compat import TooShortUttError
     from espnet_lenbias.report.explanation import explain
+    from espnet_lenbias.report.figures.saving import save
 
     title = f"{own.audio.stem}, {args.search}, beam {args.beam_size}"
     try:
         model = load_model(args)
-        explanation = explain(model, read_audio(own.audio), title)
+        explanation = explain(model, read_audio(own.audio), title, own.doubtful)
     except OptionError as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     except (TooShortUttError, MemoryError, RuntimeError, TypeError, ValueError) as e:
@@ -92,7 +101,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     print(f"{title}\n\n{explanation.text}")
     if explanation.figure is not None:
         name = f"{own.audio.stem}_{args.search}_beam{args.beam_size}.png"
-        explanation.figure.savefig(own.output_dir / name)
+        save(explanation.figure, own.output_dir / name)
         print(f"plot: {own.output_dir / name}")
     return 0
 
@@ -109,8 +118,12 @@ def decoding_options(
     parser = inference_parser(ASR.module)
     parser.prog = _PROG
     parser.set_defaults(**_DEFAULTS)
-    required = ["--data_path_and_name_and_type", f"{own.audio},speech,sound"]
-    required += ["--output_dir", str(own.output_dir), "--model_tag", own.model]
+    for action in parser._actions:
+        if action.dest == "data_path_and_name_and_type":
+            # Not as an option: there commas part the name of a file from its kind.
+            action.default = [(str(own.audio), "speech", "sound")]
+            action.required = False
+    required = ["--output_dir", str(own.output_dir), "--model_tag", own.model]
     args = parse(parser, [*required, *rest])
     if args.search == ESPNET:
         raise ValueError(

@@ -16,9 +16,7 @@ from typing import Any, NamedTuple
 
 from espnet_lenbias.decoding.plain_files import open_plain
 from espnet_lenbias.errors import OtherRunError
-
-# Where the journal lies in the output folder.
-JOURNAL = "decoding.jsonl"
+from espnet_lenbias.options.run_journal import JOURNAL as JOURNAL
 
 # File below the output folder -> an utterance's value in it, e.g. 1best_recog/text.
 ResultRow = Mapping[str, str]

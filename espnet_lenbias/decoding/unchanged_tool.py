@@ -6,9 +6,14 @@ A decode config may say `search: espnet`; of another search it is told that it h
 place here.
 """
 
+import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import yaml
 
 from espnet_lenbias.espnet_compat import commandline
 from espnet_lenbias.options.decoding import get_parser
@@ -21,19 +26,35 @@ def main(cmd: Sequence[str] | None = None) -> int:
     module, *options = sys.argv[1:] if cmd is None else cmd
     parser = get_parser(module)
     parser.prog = module.rpartition(".")[2]
-    args = parser.parse_args(options)
-    if args.search != ESPNET:
+    search = _search(options)
+    if search != ESPNET:  # before what else of its config has no place
         parser.exit(
             2,
             f"{parser.prog}: error: it decodes {OTHER_TOOLS[module]}, not label by "
-            f"label, so search: {args.search} has no place in it; say search: "
+            f"label, so search: {search} has no place in it; say search: "
             f"{ESPNET}, or leave search out\n",
         )
+    args = parser.parse_args(options)
     print(commandline(), file=sys.stderr)
     for name in ("config", "search", "search_conf"):
         delattr(args, name)
     importlib.import_module(module).inference(**vars(args))
     return 0
+
+
+def _search(options: Sequence[str]) -> str:
+    """Return the search that the command line asks for, or else its config."""
+    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    finder.add_argument("--search")
+    finder.add_argument("--config", type=Path)
+    found = finder.parse_known_args(options)[0]
+    config = None
+    if found.search is None and found.config is not None:
+        # Of a config that is none, the tool's own parser tells.
+        with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
+            config = yaml.safe_load(found.config.read_text(encoding="utf-8"))
+    in_config = config.get("search") if isinstance(config, dict) else None
+    return str(found.search or in_config or ESPNET)
 
 
 if __name__ == "__main__":

@@ -118,8 +118,9 @@ class SearchOptionMixin(_EspnetClass):
         espnets = cls.espnet_options()
         check_keywords(kwargs, [*espnets.parameters, "search", "search_conf"])
         given = espnets.bind_partial(*args, **kwargs)
-        check_search_conf(search, conf)
-        check_espnet_options(search, _checked_of(search, given.arguments))
+        conf = check_search_conf(search, conf)
+        own = _checked_of(search, given.arguments)
+        given.arguments.update(check_espnet_options(search, own))
         check_nbest(conf, given.arguments)
         defaults = {
             name: parameter.default

@@ -15,6 +15,7 @@ from espnet_lenbias.options.registry import (
     check_search_conf,
     search_options,
 )
+from espnet_lenbias.options.values import count
 from espnet_lenbias.search.online import build_online_search, is_online
 
 
@@ -45,7 +46,9 @@ def use_search(
             has no CTC and is to use it. It is a ValueError.
         TypeError: It is no inference object.
     """
-    check_search_conf(name, conf)
+    conf = check_search_conf(name, conf)
+    if beam_size is not None:
+        beam_size = count("beam_size", beam_size)
     old = _label_synchronous_search(model, name)
     check_espnet_options(name, {"normalize_length": old.normalize_length})
     check_ctc(model)

@@ -1,5 +1,6 @@
 """Audio files and their sampling rate, which must be the model's; no torch here."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,14 +47,14 @@ def _info(path: Path) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"there is no audio file {path}")
     try:
-        return soundfile.info(str(path))
+        return soundfile.info(os.fsencode(path))
     except soundfile.LibsndfileError as e:
         raise ValueError(f"{path} is no audio that soundfile can read ({e})") from e
 
 
 def read_audio(path: Path) -> "np.ndarray":
     """Return the samples of an audio file, (samples,)."""
-    samples: np.ndarray = soundfile.read(path, dtype="float32")[0]
+    samples: np.ndarray = soundfile.read(os.fsencode(path), dtype="float32")[0]
     return samples
 
 

@@ -83,9 +83,9 @@ def parse(
 
     try:
         check_search_conf(args.search, {})
-        check_search_conf(args.search, args.search_conf)
+        args.search_conf = check_search_conf(args.search, args.search_conf)
+        options.update(check_espnet_options(args.search, options))
         check_nbest(args.search_conf, options)
-        check_espnet_options(args.search, options)
         _check_files(options)
     except (ValueError, OSError) as e:
         _fail(parser, f"{_origin(str(e), config, args)}{e}")
@@ -209,8 +209,16 @@ def _origin(message: str, config: Mapping[str, Any], args: argparse.Namespace) -
     It is if the message names an option whose value is from there.
     """
     named = config.keys() & set(re.findall(r"\w+", message))
-    from_there = any(config[key] == getattr(args, key) for key in named)
+    from_there = any(_is_read(config[key], getattr(args, key)) for key in named)
     return f"{args.config}: " if from_there else ""
+
+
+def _is_read(given: Any, value: Any) -> bool:
+    """Tell whether a value is what the parser has made of another one."""
+    try:
+        return str(type(value)(given)) == str(value)  # as texts: NaN equals nothing
+    except (TypeError, ValueError):
+        return False
 
 
 def _fail(parser: argparse.ArgumentParser, message: str) -> NoReturn:

@@ -5,20 +5,22 @@ a factory) that takes the arguments of ESPnet's ``BeamSearch``; its keyword-only
 parameters are what ``search_conf`` may hold. No torch in here.
 """
 
-import difflib
 import functools
+import importlib.util
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.search_conf import (
     ExplicitLengthOptions,
     SimpleOptions,
-    verify_counts,
+    read_numbers,
     verify_weights_and_lengths,
 )
+from espnet_lenbias.options.values import nearest as nearest
 
 GROUP = "espnet.beam_search"
 
@@ -102,8 +104,11 @@ def search_options(name: str) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
 
-def check_search_conf(name: str, conf: Mapping[str, Any]) -> None:
+def check_search_conf(name: str, conf: Mapping[str, Any]) -> dict[str, Any]:
     """Verify the name of a search, the keys of its ``search_conf`` and their values.
+
+    Returns:
+        What was given, with the numbers read that are text.
 
     Raises:
         ValueError: names what is wrong and the nearest valid name.
@@ -115,23 +120,35 @@ def check_search_conf(name: str, conf: Mapping[str, Any]) -> None:
     for key in conf:
         if key not in options:
             raise ValueError(f"search_conf: {_unknown_option(name, key, options)}")
-    if name in OPTIONS:
-        try:
-            # A decoder always knows its n-best size: it is an option of ESPnet's.
-            OPTIONS[name](**{"nbest": 1, **conf})
-        except ValueError as e:
-            raise ValueError(f"search_conf of {name}: {e}") from e
+    if name not in OPTIONS:
+        return dict(conf)
+    try:
+        # A decoder always knows its n-best size: it is an option of ESPnet's.
+        read = asdict(OPTIONS[name](**{"nbest": 1, **conf}))
+    except ValueError as e:
+        raise ValueError(f"search_conf of {name}: {e}") from e
+    return {key: _as_given(read[key], value) for key, value in conf.items()}
 
 
-def check_espnet_options(name: str, options: Mapping[str, Any]) -> None:
+def check_espnet_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Verify that ESPnet's own inference options go together with this search.
+
+    Returns:
+        What was given, with the numbers read that are text.
 
     Raises:
         ValueError: names the option and says what to do instead.
+        OptionError: a package is missing that an option needs.
     """
-    verify_counts(options)
+    options = read_numbers(options)
+    for key in ("ngram_file", "asr_ngram_file"):
+        if options.get(key) is not None and not importlib.util.find_spec("kenlm"):
+            raise OptionError(
+                f"{key}: n-gram language models need the package kenlm, which is not "
+                f"installed: pip install kenlm, or leave {key} out"
+            )
     if name == ESPNET:
-        return
+        return options
     verify_weights_and_lengths(options)
     for option, what in _OTHER_DECODING.items():
         if options.get(option):
@@ -145,6 +162,7 @@ def check_espnet_options(name: str, options: Mapping[str, Any]) -> None:
             "simple": "say length_norm: true in search_conf, which also prunes by it",
         }[name]
         raise ValueError(f"normalize_length does not go with search: {name}: {remedy}")
+    return options
 
 
 def check_nbest(conf: Mapping[str, Any], options: Mapping[str, Any]) -> None:
@@ -187,10 +205,11 @@ def where_it_belongs(key: str, valid: Iterable[str]) -> str:
     return nearest(key, valid)
 
 
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return ``"; did you mean X?"`` for the most similar valid name, or ``""``."""
-    close = difflib.get_close_matches(str(name), list(valid), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+def _as_given(read: Any, given: Any) -> Any:
+    """Return a mapping with the keys that were given, no more; all else as it was read."""
+    if isinstance(read, dict) and isinstance(given, Mapping):
+        return {key: read[key] for key in given}
+    return read
 
 
 def _pre_beam_ratio(like: Any) -> float:

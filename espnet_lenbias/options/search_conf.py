@@ -6,67 +6,69 @@ an options object is made, so that a mistake shows before any model is loaded.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from numbers import Real
-from typing import Any, TypeGuard
+from typing import Any
+
+from espnet_lenbias.options.values import count, nearest, number, switch
 
 # What the options of a tool's searches begin with: its own, and that for the source
 # text of a translation.
 _PREFIXES = ("", "asr_")
 
+_COUNTS = ("beam_size", "nbest", "batch_size", "asr_beam_size", "asr_nbest")
+_WEIGHTS = ("ctc_weight", "lm_weight", "ngram_weight", "penalty")
+_LENGTHS = ("maxlenratio", "minlenratio")
 
-def _require(ok: bool, key: str, value: object, wanted: str) -> None:
-    if not ok:
-        raise ValueError(f"{key} must be {wanted}, not {value!r}")
+# The values of `keep_ended`; see :class:`SimpleOptions`.
+KEEP_ENDED = ("joint", "separate")
+
+# What the options below can be, for people to read.
+POSSIBLE_VALUES = {
+    "nbest": "a whole number of 1 or more",
+    "score_threshold": "a number of 0 or more",
+    "exact_nbest": "true or false",
+    "length_norm": "true or false",
+    "eos_threshold": "a number above 0",
+    "length_reward": "a number",
+    "keep_ended": " or ".join(KEEP_ENDED),
+    "coverage": "{weight: a number, threshold: a number of 0 or more, or left out}",
+}
 
 
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, Real) and not isinstance(value, bool) and value == value
-
-
-def _verify_count(key: str, value: object) -> None:
-    ok = type(value) is int and value >= 1
-    _require(ok, key, value, "a whole number of 1 or more")
-
-
-def _verify_nbest(nbest: object) -> None:
-    if nbest is not None:
-        _verify_count("nbest", nbest)
-
-
-def verify_counts(options: Mapping[str, object]) -> None:
-    """Verify those of ESPnet's inference options that say how many.
+def read_numbers(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ESPnet's inference options with their numbers read.
 
     Raises:
-        ValueError: Names the option.
+        ValueError: Names the option that must be a number and is none.
     """
-    for key in ("beam_size", "nbest", "batch_size", "asr_beam_size", "asr_nbest"):
-        _verify_count(key, options.get(key, 1))
+    read = dict(options)
+    for key in _COUNTS:
+        if key in options:
+            read[key] = count(key, options[key])
+    for key in (*_WEIGHTS, *_LENGTHS):
+        for prefixed in (f"{prefix}{key}" for prefix in _PREFIXES):
+            if prefixed in options:
+                read[prefixed] = number(prefixed, options[prefixed])
+    return read
 
 
-def verify_weights_and_lengths(options: Mapping[str, object]) -> None:
+def verify_weights_and_lengths(options: Mapping[str, Any]) -> None:
     """Verify those of ESPnet's inference options that no value of its own restricts.
+
+    Args:
+        options: As :func:`read_numbers` returns them.
 
     Raises:
         ValueError: Names the option.
     """
     for prefix in _PREFIXES:
-        _verify_weight(f"{prefix}ctc_weight", options)
-        for key in ("lm_weight", "ngram_weight", "penalty"):
-            weight = options.get(f"{prefix}{key}", 0.0)
-            _require(_is_number(weight), f"{prefix}{key}", weight, "a number")
+        key = f"{prefix}ctc_weight"
+        wanted = f"from 0 to 1 (the decoder weighs 1 - {key})"
+        number(key, options.get(key, 0.5), wanted, lambda weight: 0 <= weight <= 1)
         _verify_lengths(f"{prefix}minlenratio", f"{prefix}maxlenratio", options)
-
-
-def _verify_weight(key: str, options: Mapping[str, Any]) -> None:
-    weight = options.get(key, 0.5)
-    ok = _is_number(weight) and 0 <= weight <= 1
-    _require(ok, key, weight, f"from 0 to 1 (the decoder weighs 1 - {key})")
 
 
 def _verify_lengths(minimum: str, maximum: str, options: Mapping[str, Any]) -> None:
     shortest, longest = options.get(minimum, 0.0), options.get(maximum, 0.0)
-    for key, ratio in ((maximum, longest), (minimum, shortest)):
-        _require(_is_number(ratio), key, ratio, "a number")
     if _exceeds(shortest, longest):
         raise ValueError(
             f"{minimum} {shortest} asks for a longer output than {maximum} {longest} "
@@ -98,16 +100,15 @@ class ExplicitLengthOptions:
     exact_nbest: bool = False
 
     def __post_init__(self) -> None:
-        _verify_nbest(self.nbest)
-        t = self.score_threshold
-        ok = t is None or (_is_number(t) and t >= 0)
-        _require(ok, "score_threshold", t, "a number of 0 or more (a log-prob)")
-        _require(
-            isinstance(self.exact_nbest, bool),
-            "exact_nbest",
-            self.exact_nbest,
-            "true or false",
-        )
+        if self.nbest is not None:
+            _put(self, nbest=count("nbest", self.nbest))
+        if self.score_threshold is not None:
+            wanted = "a number of 0 or more (a log-prob)"
+            threshold = number(
+                "score_threshold", self.score_threshold, wanted, lambda t: t >= 0
+            )
+            _put(self, score_threshold=threshold)
+        _put(self, exact_nbest=switch("exact_nbest", self.exact_nbest))
         if self.exact_nbest and self.nbest is None:
             raise ValueError(
                 "exact_nbest needs nbest: it is the nbest-th best it waits for"
@@ -126,19 +127,31 @@ class Coverage:
     threshold: float | None = None
 
     def __post_init__(self) -> None:
-        _require(_is_number(self.weight), "coverage.weight", self.weight, "a number")
-        t = self.threshold
-        ok = t is None or (_is_number(t) and t >= 0)
-        _require(ok, "coverage.threshold", t, "a number of 0 or more")
+        _put(self, weight=number("coverage.weight", self.weight))
+        if self.threshold is not None:
+            wanted = "a number of 0 or more"
+            threshold = number(
+                "coverage.threshold", self.threshold, wanted, lambda t: t >= 0
+            )
+            _put(self, threshold=threshold)
 
 
 def coverage_term(value: Any) -> Coverage | None:
     """Return what the `coverage` of a config says; None: there is none."""
     if value is None or isinstance(value, Coverage):
         return value
+    form = "{weight: ..., threshold: ...}"
+    if not isinstance(value, Mapping):
+        raise ValueError(f"coverage must be a mapping {form}, not {value!r}")
     keys = [field.name for field in fields(Coverage)]
-    ok = isinstance(value, Mapping) and "weight" in value and set(value) <= set(keys)
-    _require(ok, "coverage", value, "a mapping {weight: ..., threshold: ...}")
+    for key in value:
+        if key not in keys:
+            raise ValueError(
+                f"coverage has no option {key}{nearest(key, keys)} (its options: "
+                f"{', '.join(keys)})"
+            )
+    if "weight" not in value:
+        raise ValueError(f"coverage needs a weight: say coverage: {form}")
     return Coverage(**value)
 
 
@@ -163,26 +176,23 @@ class SimpleOptions:
     coverage: Coverage | None = None
 
     def __post_init__(self) -> None:
-        _verify_nbest(self.nbest)
-        _require(
-            isinstance(self.length_norm, bool),
-            "length_norm",
-            self.length_norm,
-            "true or false",
-        )
-        f = self.eos_threshold
-        ok = f is None or (_is_number(f) and f > 0)
-        _require(ok, "eos_threshold", f, "a factor above 0 (around 1.5)")
-        _require(
-            _is_number(self.length_reward),
-            "length_reward",
-            self.length_reward,
-            "a number",
-        )
-        _require(
-            self.keep_ended in ("joint", "separate"),
-            "keep_ended",
-            self.keep_ended,
-            "'joint' or 'separate'",
-        )
-        object.__setattr__(self, "coverage", coverage_term(self.coverage))
+        if self.nbest is not None:
+            _put(self, nbest=count("nbest", self.nbest))
+        _put(self, length_norm=switch("length_norm", self.length_norm))
+        if self.eos_threshold is not None:
+            wanted = "a factor above 0 (around 1.5)"
+            factor = number(
+                "eos_threshold", self.eos_threshold, wanted, lambda f: f > 0
+            )
+            _put(self, eos_threshold=factor)
+        _put(self, length_reward=number("length_reward", self.length_reward))
+        if self.keep_ended not in KEEP_ENDED:
+            names = " or ".join(map(repr, KEEP_ENDED))
+            raise ValueError(f"keep_ended must be {names}, not {self.keep_ended!r}")
+        _put(self, coverage=coverage_term(self.coverage))
+
+
+def _put(options: object, **values: object) -> None:
+    """Set fields of a frozen options object that is being made."""
+    for name, value in values.items():
+        object.__setattr__(options, name, value)

@@ -1,10 +1,12 @@
 """``espnet-lenbias report``: tables and plots of decodings that are on disk.
 
-DIR holds a folder for each row of the tables, with the decode config it was decoded
-with, DIR/<row>/decode.yaml, and what was decoded: DIR/<row>/<set>/text (asr.sh) or
-DIR/<row>/<set>/1best_recog/text, with the files `score`, `original_score`, `steps` and
-`token_int` beside it where the search writes them. In decode.yaml, `row: NAME` gives the
-row a name; without it the name says the search and its options.
+DIR holds a folder for each row of the tables, with what was decoded: DIR/<row>/<set>/text
+(asr.sh) or DIR/<row>/<set>/1best_recog/text, with the files `score`, `original_score`,
+`steps` and `token_int` beside it where the search writes them. How it was decoded is
+read from the journal, decoding.jsonl, that the tools of this package leave in the folder
+of the set. ESPnet's own tools leave none: for these, copy the decode config to
+DIR/<row>/decode.yaml. There, `row: NAME` gives a row a name; without it the name says
+the search and its options.
 
 Words are what stands between white space; texts are compared as they are, without any
 normalisation. A row that is not finished is marked and compared with nothing.
@@ -48,6 +50,13 @@ def get_parser() -> argparse.ArgumentParser:
         metavar="ID",
         help="examples to show (default: where the rows' lengths differ most)",
     )
+    add(
+        "--doubtful",
+        type=float,
+        metavar="SCORE",
+        help="results with a lower original score per label are not to be trusted "
+        "(default: below it are 5 %% of each set)",
+    )
     return parser
 
 
@@ -64,19 +73,22 @@ def main(cmd: Sequence[str] | None = None) -> int:
     from espnet_lenbias.report.write import write_report
 
     try:
-        systems, decodings = read_decodings(args.dir, args.data)
-        sets = sorted({decoding.references.name for decoding in decodings})
+        found = read_decodings(args.dir, args.data)
+        sets = sorted({decoding.references.name for decoding in found.decodings})
         detail = _detail(args.detail, sets)
-        find_utterances(decodings, args.utterances)
+        find_utterances(found.decodings, args.utterances)
         folder = args.output_dir or args.dir / "report"
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
-    cells = score(decodings)
+    systems, cells = found.systems, score(found.decodings)
+    missing = notes(systems, cells, found.skipped, found.contradicted)
     name = args.dir.resolve().name
-    write_report(folder, name, systems, cells, detail, args.utterances)
+    write_report(
+        folder, name, systems, cells, detail, args.utterances, missing, args.doubtful
+    )
     print(table1(systems, cells, detail))
-    for note in notes(systems, cells):
+    for note in missing:
         print(note.summary)
     print(f"tables and plots are in {folder}: see report.md")
     return 0

@@ -16,6 +16,7 @@ from espnet_lenbias.report.cells import Cell, CellLine
 from espnet_lenbias.report.reliability import auc, calibration_error, reliability
 from espnet_lenbias.report.systems import PROPOSED, SIMPLE
 from espnet_lenbias.report.tables import column
+from espnet_lenbias.report.trust import scores_per_label
 
 FINAL = "exp(final score)"
 PER_LABEL = "exp(original score / labels)"
@@ -57,11 +58,7 @@ def confidence_of(cell: Cell) -> tuple[str, np.ndarray, np.ndarray]:
         measure, scores = FINAL, decoding.score
     else:
         measure = PER_LABEL
-        scores = {
-            key: q / decoding.labels[key]
-            for key, q in decoding.original_score.items()
-            if key in decoding.labels
-        }
+        scores = scores_per_label(decoding)
     logs = np.array([scores.get(key, math.nan) for key in cell.keys])
     there = ~np.isnan(logs)
     return measure, np.exp(np.minimum(logs[there], 0.0)), cell.right[there]

@@ -1,23 +1,28 @@
 """A folder of decodings in ESPnet's form, read together with its references.
 
-``DIR/<tag>/decode.yaml`` describes a system. What it made of a set is in
-``DIR/<tag>/<set>/text``, where asr.sh joins its jobs, or in
+What was made of a set is in ``DIR/<tag>/<set>/text``, where asr.sh joins its jobs, or in
 ``DIR/<tag>/<set>/1best_recog/text``, as the inference tool writes it, with `score`,
-`original_score`, `steps` and `token_int` beside it where there are such files.
+`original_score`, `steps` and `token_int` beside it where there are such files. How it
+was decoded, its system, the journal of the run says; ESPnet's own tool leaves none, and
+then ``DIR/<tag>/decode.yaml`` counts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from espnet_lenbias.options.run_journal import JOURNAL
+from espnet_lenbias.report.ran import config_that_ran, contradictions
 from espnet_lenbias.report.scoring import read_text
-from espnet_lenbias.report.systems import System, read_system
+from espnet_lenbias.report.systems import System, read_config, system_of
 
 CONFIG = "decode.yaml"
 
 # Where a set's files are; asr.sh leaves those that it does not know in the last place.
 _PLACES = ("{}", "1best_recog/{}", "logdir/output.*/1best_recog/{}")
+
+_NOTHING = "there is no <tag>/<set>/text nor <tag>/<set>/1best_recog/text in it"
 
 T = TypeVar("T")
 
@@ -49,38 +54,37 @@ class Decoding:
     labels: Mapping[str, int]  # of the hypothesis, the end label counted
 
 
-def read_decodings(folder: Path, data: Path) -> tuple[list[System], list[Decoding]]:
+@dataclass(frozen=True)
+class Found:
+    """What a folder holds."""
+
+    systems: Sequence[System]  # baselines first
+    decodings: Sequence[Decoding]  # in the order of systems, then of names of sets
+    skipped: Sequence[str]  # what cannot be reported, and why
+    contradicted: Sequence[str]  # decode configs that are not of what ran
+
+
+@dataclass
+class _Reading:
+    """What has been found so far."""
+
+    sets: dict[Path, System] = field(default_factory=dict)  # by the folder of the set
+    systems: list[System] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    contradicted: list[str] = field(default_factory=list)
+
+
+def read_decodings(folder: Path, data: Path) -> Found:
     """Read all systems of a folder and what they have decoded so far.
 
     Args:
-        folder: Holds ``<tag>/decode.yaml`` and ``<tag>/<set>/``.
+        folder: Holds ``<tag>/<set>/`` and, beside the sets, ``<tag>/decode.yaml``.
         data: Holds ``<set>/text`` and, where speakers are known, ``<set>/utt2spk``.
-
-    Returns:
-        The systems, baselines first, and their decodings, in the order of systems and
-        then of the names of the sets.
 
     Raises:
         OSError: Says which file is missing.
         ValueError: Says which file is wrong and why.
     """
-    systems = _read_systems(folder)
-    sets: dict[str, ReferenceSet] = {}
-    decodings = []
-    for system in systems:
-        for path in _set_folders(folder / system.tag):
-            if path.name not in sets:
-                sets[path.name] = _read_references(data, path.name)
-            decodings.append(_read_decoding(path, system, sets[path.name]))
-    if not decodings:
-        raise FileNotFoundError(
-            f"{folder} holds no decodings: there is no <tag>/<set>/text nor "
-            "<tag>/<set>/1best_recog/text in it"
-        )
-    return systems, decodings
-
-
-def _read_systems(folder: Path) -> list[System]:
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}")
     if (folder / CONFIG).is_file():
@@ -88,23 +92,103 @@ def _read_systems(folder: Path) -> list[System]:
             f"{folder} is the folder of one system: name the one above it, which holds "
             f"the systems to compare, each with its {CONFIG}"
         )
-    systems: dict[tuple[tuple[str, float], int], System] = {}
+    found = _Reading()
     for path in sorted(p for p in folder.iterdir() if p.is_dir()):
-        if (path / CONFIG).is_file():
-            system = read_system(path / CONFIG)
-            same = systems.setdefault((system.row, system.beam_size), system)
-            if same is not system:
-                raise ValueError(
-                    f"{same.tag} and {system.tag} in {folder} are both {system.label}, "
-                    f"beam {system.beam_size}: give each {CONFIG} a `row:` with a name "
-                    "of its own"
-                )
-        elif _set_folders(path):
-            raise FileNotFoundError(
-                f"{path} has decodings and no {CONFIG}: copy the decode config there "
-                "that it was decoded with"
+        _read_tag(path, found)
+    _tell_apart(folder, found.systems)
+    references: dict[str, ReferenceSet] = {}
+    decodings = []
+    for path, system in found.sets.items():
+        if path.name not in references:
+            references[path.name] = _read_references(data, path.name)
+        decodings.append(_read_decoding(path, system, references[path.name]))
+    if not decodings:
+        raise FileNotFoundError(
+            f"{folder} holds no decodings that can be reported: "
+            + ("; ".join(found.skipped) or _NOTHING)
+        )
+    decodings.sort(key=lambda d: (d.system.order, d.system.tag, d.references.name))
+    systems = sorted(found.systems, key=lambda system: (system.order, system.tag))
+    return Found(systems, decodings, found.skipped, found.contradicted)
+
+
+def _read_tag(tag: Path, found: _Reading) -> None:
+    """Add the systems of a folder: one, unless its sets were decoded differently."""
+    path, config = tag / CONFIG, None
+    if path.is_file():
+        config = read_config(path)
+    systems: dict[System, None] = {}
+    for folder in _set_folders(tag):
+        try:
+            ran = _config_that_ran(folder)
+        except ValueError as e:
+            found.skipped.append(f"`{tag.name}`, {folder.name}: {e}")
+            continue
+        if ran is None and config is None:
+            found.skipped.append(
+                f"`{tag.name}`, {folder.name}: there is neither a journal ({JOURNAL}) of "
+                f"the run nor a {CONFIG}: copy the decode config there that it was "
+                "decoded with"
             )
-    return sorted(systems.values(), key=lambda system: system.order)
+            continue
+        if ran is not None and config is not None:
+            wrong = list(contradictions(config, ran))
+            if wrong:
+                found.contradicted.append(
+                    f"`{tag.name}/{CONFIG}` says {', '.join(wrong)} in {folder.name}"
+                )
+        row = {key: config[key] for key in ("row",) if config and key in config}
+        system = _system(path, {**ran, **row} if ran is not None else config)
+        systems[system] = None
+        found.sets[folder] = system
+    if not systems and config is not None and not _set_folders(tag):
+        systems[_system(path, config)] = None  # that has decoded nothing yet
+    found.systems += systems
+
+
+def _config_that_ran(folder: Path) -> dict[str, Any] | None:
+    """Return the decode config of the run that a set's folder is of; None: not known.
+
+    Raises:
+        ValueError: The jobs of the run do not agree, or a journal is no journal.
+    """
+    # Beside asr.sh's joined text are its jobs; a journal above them is older.
+    of_jobs = sorted(folder.glob(f"logdir/output.*/{JOURNAL}"))
+    of_all = sorted(folder.glob(JOURNAL))
+    is_joined = (folder / "text").is_file()
+    journals = (of_jobs or of_all) if is_joined else (of_all or of_jobs)
+    configs = [config_that_ran(journal) for journal in journals]
+    for config in configs[1:]:
+        wrong = list(contradictions(config, configs[0]))
+        if wrong:
+            raise ValueError(f"its jobs differ: {', '.join(wrong)}")
+    return configs[0] if configs else None
+
+
+def _system(path: Path, config: Any) -> System:
+    """Return the system of a decode config.
+
+    Args:
+        path: Where the config is, or would be.
+        config: What it holds.
+    """
+    try:
+        return system_of(path.parent.name, config)
+    except ValueError as e:
+        raise ValueError(f"{path}: {e}") from e
+
+
+def _tell_apart(folder: Path, systems: Sequence[System]) -> None:
+    """Verify that tables can tell the systems of a folder apart."""
+    rows: dict[tuple[tuple[str, float], int], System] = {}
+    for system in systems:
+        same = rows.setdefault((system.row, system.beam_size), system)
+        if same is not system:
+            raise ValueError(
+                f"{same.tag} and {system.tag} in {folder} are both {system.label}, "
+                f"beam {system.beam_size}: give each {CONFIG} a `row:` with a name of "
+                "its own"
+            )
 
 
 def _set_folders(tag: Path) -> list[Path]:

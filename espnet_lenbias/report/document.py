@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from espnet_lenbias.report.bootstrap import LEVEL, RESAMPLES
 from espnet_lenbias.report.cells import Cell, cells_of
 from espnet_lenbias.report.confidence import ConfidenceLine
-from espnet_lenbias.report.missing import notes
+from espnet_lenbias.report.missing import Note
 from espnet_lenbias.report.paired import PairedLine
 from espnet_lenbias.report.systems import PROPOSED, System
 from espnet_lenbias.report.table1 import UNFINISHED, table1, wer_by_beam
 from espnet_lenbias.report.table2 import ExampleLine, steps_table
-from espnet_lenbias.report.tables import markdown_table
+from espnet_lenbias.report.tables import escape, markdown_table
+from espnet_lenbias.report.trust import SHARE, TrustLine
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,9 @@ class Contents:
     how_chosen: str  # the examples
     paired: Sequence[PairedLine]
     confidence: Sequence[ConfidenceLine]  # of the detail set
+    trust: Sequence[TrustLine]  # likewise
     plots: Mapping[str, str]  # of the detail set: what -> file
+    notes: Sequence[Note]  # what is missing
 
     @property
     def sets(self) -> list[str]:
@@ -36,19 +40,20 @@ class Contents:
 
 def document(contents: Contents) -> str:
     """Return report.md."""
-    sections = (_head, _table1, _by_beam, _paired, _table2, _confidence, _missing)
+    sections = [_head, _table1, _by_beam, _paired, _table2]
+    sections += [_confidence, _trust, _missing]
     return _join(section(contents) for section in sections)
 
 
 def _head(contents: Contents) -> str:
     references = {cell.dataset: cell.references for cell in contents.cells}
     sets = "\n".join(
-        f"- {name}: {len(of_set.texts)} utterances, references of "
+        f"- {escape(name)}: {len(of_set.texts)} utterances, references of "
         f"{of_set.mean_words:.1f} words on average"
         for name, of_set in sorted(references.items())
     )
     return (
-        f"# Decodings of {contents.name}\n\n{sets}\n\n"
+        f"# Decodings of {escape(contents.name)}\n\n{sets}\n\n"
         "Words are what stands between white space; texts are compared as they are, "
         "without normalising case, punctuation or numbers. Confidence intervals "
         f"({100 * LEVEL:.0f} %, in the CSV files and below) are percentiles over "
@@ -70,7 +75,8 @@ def _table1(contents: Contents) -> str:
 def _by_beam(contents: Contents) -> str:
     parts = ["## Word error rate (%) by beam size"]
     parts += [
-        f"### {name}\n\n{wer_by_beam(contents.systems, cells_of(contents.cells, name))}"
+        f"### {escape(name)}\n\n"
+        + wer_by_beam(contents.systems, cells_of(contents.cells, name))
         for name in contents.sets
     ]
     parts += _pictures(contents, "beam size", "reference length")
@@ -96,11 +102,12 @@ def _table2(contents: Contents) -> str:
     references = {cell.dataset: cell.references.texts for cell in contents.cells}
     for key, lines in contents.examples.items():
         if not lines:
-            parts.append(f"{key}: no row has decoded it.")
+            parts.append(f"{escape(key)}: no row has decoded it.")
             continue
         dataset = lines[0].dataset
         table = markdown_table(lines, leave_out=("dataset", "utterance"))
-        parts.append(f"{key} ({dataset}): {references[dataset][key]}\n\n{table}")
+        said = escape(references[dataset][key])
+        parts.append(f"{escape(key)} ({escape(dataset)}): {said}\n\n{table}")
     parts.append(
         "Mean search steps of an utterance:\n\n"
         + steps_table(contents.systems, contents.cells)
@@ -124,12 +131,24 @@ def _confidence(contents: Contents) -> str:
     return _join([text, *_pictures(contents, "reliability")])
 
 
-def _missing(contents: Contents) -> str:
-    found = notes(contents.systems, contents.cells)
-    if not found:
+def _trust(contents: Contents) -> str:
+    if not contents.trust:
         return ""
-    kinds = "\n".join(f"- {note.summary}" for note in found)
-    rows = "\n".join(f"- {line}" for note in found for line in note.details)
+    return (
+        "## Results not to be trusted\n\n"
+        "A search gives text for noise, too. Doubtful are utterances whose original "
+        "score per label is below the threshold: the one of `--doubtful`, or else what "
+        f"the set says itself, where at most {100 * SHARE:.0f} % of it are below. "
+        "doubtful.csv lists them. Nothing is left out of any other table.\n\n"
+        + markdown_table(contents.trust)
+    )
+
+
+def _missing(contents: Contents) -> str:
+    if not contents.notes:
+        return ""
+    kinds = "\n".join(f"- {note.summary}" for note in contents.notes)
+    rows = "\n".join(f"- {line}" for note in contents.notes for line in note.details)
     return (
         f"## What is missing\n\n{kinds}\n\n"
         f"<details><summary>Row by row</summary>\n\n{rows}\n\n</details>"
@@ -144,7 +163,7 @@ def _join(parts: Iterable[str]) -> str:
 def _pictures(contents: Contents, *names: str) -> list[str]:
     """Return links to those of these plots that there are."""
     return [
-        f"![{name}, {contents.detail}]({contents.plots[name]})"
+        f"![{name}, {escape(contents.detail)}]({quote(contents.plots[name])})"
         for name in names
         if name in contents.plots
     ]

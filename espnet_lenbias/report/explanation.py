@@ -65,13 +65,17 @@ class NbestLine:
     text: str = column("transcript")
 
 
-def explain(model: Any, speech: np.ndarray, title: str) -> Explanation:
+def explain(
+    model: Any, speech: np.ndarray, title: str, doubtful: float | None = None
+) -> Explanation:
     """Decode an utterance and tell how.
 
     Args:
         model: Our ``Speech2Text``, with a search of this package.
         speech: (samples,).
         title: Of the plot.
+        doubtful: A result with a lower original score per label is not to be trusted;
+            None: not known.
 
     Raises:
         ValueError: The search keeps no trace.
@@ -86,12 +90,15 @@ def explain(model: Any, speech: np.ndarray, title: str) -> Explanation:
         NbestLine(rank, hyp.original_score, hyp.score, text or " ".join(tokens))
         for rank, (text, tokens, _, hyp) in enumerate(results, 1)
     ]
-    found = f"{why_stopped(trace)}\n\n{markdown_table(nbest)}"
+    found = f"{why_stopped(trace)}\n\n{markdown_table(nbest, on_terminal=True)}"
     if not trace.steps:
         return Explanation(found, None)
+    _, _, ids, best = results[0]
+    labels = len(ids) + 1  # and the end label
+    found += f"\n{how_trusted(best.original_score / labels, trace, doubtful)}\n"
     texts = [_text(model, labels) for labels in best_running(running)]
     draw = ending_figure if trace.p_end else places_figure
-    steps = markdown_table(step_lines(trace, texts))
+    steps = markdown_table(step_lines(trace, texts), on_terminal=True)
     return Explanation(f"{steps}\n{found}", draw(trace, title))
 
 
@@ -195,6 +202,34 @@ def why_stopped(trace: Trace) -> str:
             "so the running hypotheses were made to end."
         )
     return f"{stop}no label was possible, so the running hypotheses were made to end."
+
+
+def how_trusted(score: float, trace: Trace, doubtful: float | None) -> str:
+    """Say how well the best hypothesis fits the audio, in words.
+
+    Args:
+        score: Its original score per label.
+        trace: Of the search.
+        doubtful: Below it a result is not to be trusted; None: not known.
+    """
+    said = f"The original score of the best is {score:.2f} per label"
+    if trace.p_end:
+        said += f", and its length is spread over {length_spread(trace):.1f} positions"
+    if doubtful is None:
+        return f"{said}. A report of a development set says which scores not to trust."
+    if score < doubtful:
+        return f"{said}. NOT TO BE TRUSTED: scores below {doubtful:g} are doubtful."
+    return f"{said}. Only scores below {doubtful:g} are doubtful."
+
+
+def length_spread(trace: Trace) -> float:
+    """Return over how many positions the probability of the length is spread.
+
+    It is the exponential of the entropy of p(len = N): 1 where the length is certain.
+    """
+    total = sum(trace.p_length)
+    shares = [p / total for p in trace.p_length if p > 0]
+    return math.exp(-sum(p * math.log(p) for p in shares))
 
 
 def _found_at(trace: Trace) -> int:

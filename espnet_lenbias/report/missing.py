@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from espnet_lenbias.report.cells import Cell
 from espnet_lenbias.report.systems import System
 from espnet_lenbias.report.table1 import UNFINISHED
+from espnet_lenbias.report.tables import escape
 
 
 @dataclass(frozen=True)
@@ -17,22 +18,39 @@ class Note:
     details: Sequence[str]  # row by row
 
 
-def notes(systems: Sequence[System], cells: Sequence[Cell]) -> list[Note]:
-    """Say what is missing, a note for each kind that there is.
+def notes(
+    systems: Sequence[System],
+    cells: Sequence[Cell],
+    skipped: Sequence[str] = (),
+    contradicted: Sequence[str] = (),
+) -> list[Note]:
+    """Say what is missing or doubtful, a note for each kind that there is.
 
     Args:
         systems: The rows.
         cells: What they have decoded.
+        skipped: What cannot be reported, and why.
+        contradicted: Decode configs that are not of what ran.
     """
     sets = sorted({cell.dataset for cell in cells})
+    # Sets of a folder that were decoded differently are of several systems.
     decoded = {(cell.system.tag, cell.dataset) for cell in cells}
+    tags = dict.fromkeys(system.tag for system in systems)
     absent = {
-        system.tag: [name for name in sets if (system.tag, name) not in decoded]
-        for system in systems
+        tag: [name for name in sets if (tag, name) not in decoded] for tag in tags
     }
     unfinished = [cell for cell in cells if not cell.complete]
     failed = [cell for cell in cells if cell.failed]
     found = [
+        Note(
+            f"WARNING: decodings that are not reported: {len(skipped)}",
+            skipped,
+        ),
+        Note(
+            "WARNING: decode configs that do not say what ran, which is what the "
+            f"tables show: {len(contradicted)}",
+            contradicted,
+        ),
         Note(
             "nothing is decoded of "
             + _count(name for names in absent.values() for name in names),
@@ -64,4 +82,6 @@ def notes(systems: Sequence[System], cells: Sequence[Cell]) -> list[Note]:
 def _count(sets: Iterable[str]) -> str:
     """Return each set with the number of its rows, e.g. ``dev (1 row), test (2 rows)``."""
     rows = sorted(Counter(sets).items())
-    return ", ".join(f"{name} ({n} row{'s' if n > 1 else ''})" for name, n in rows)
+    return ", ".join(
+        f"{escape(name)} ({n} row{'s' if n > 1 else ''})" for name, n in rows
+    )

@@ -3,14 +3,25 @@
 Here the alignment with the fewest errors counts. sclite's costs (4 for a substitution, 3
 for a deletion or an insertion) can choose another one, with other kinds of errors and,
 rarely, one error more.
+
+sclite reads braces as alternatives, the word @ as no word, and `;;` or `**` at the
+beginning of a line as a comment: it leaves words out, or crashes. A trn file has no way
+to quote them, so full-width signs stand for them there, in references and hypotheses
+alike.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
 
 from espnet_lenbias.report.cells import Cell
+from espnet_lenbias.report.tables import escape, write_text
+
+# Signs of words that sclite does not take as they are -> their full-width forms.
+_FULL_WIDTH = str.maketrans("{}@;*", "\uff5b\uff5d\uff20\uff1b\uff0a")
+_NO_WORD = re.compile(r".*[{}]|;;|\*\*|@$")
 
 _HEAD = (
     "|dataset|Snt|Wrd|Corr|Sub|Del|Ins|Err|S.Err|\n"
@@ -21,8 +32,15 @@ _HEAD = (
 def trn(texts: Mapping[str, str], speakers: Mapping[str, str]) -> str:
     """Return lines ``TEXT (speaker-utterance)``, in the order of the texts."""
     return "".join(
-        f"{' '.join(text.split())} ({speakers[key]}-{key})\n"
-        for key, text in texts.items()
+        f"{_plain_words(text)} ({speakers[key]}-{key})\n" for key, text in texts.items()
+    )
+
+
+def _plain_words(text: str) -> str:
+    """Return a transcript of which sclite takes all words as they are."""
+    return " ".join(
+        word.translate(_FULL_WIDTH) if _NO_WORD.match(word) else word
+        for word in text.split()
     )
 
 
@@ -33,8 +51,8 @@ def write_trn(folder: Path, cell: Cell) -> None:
     speakers = cell.references.speakers
     hypotheses = {key: cell.decoding.texts[key] for key in cell.keys}
     references = {key: cell.references.texts[key] for key in cell.keys}
-    (folder / "hyp.trn").write_text(trn(hypotheses, speakers), encoding="utf-8")
-    (folder / "ref.trn").write_text(trn(references, speakers), encoding="utf-8")
+    write_text(folder / "hyp.trn", trn(hypotheses, speakers))
+    write_text(folder / "ref.trn", trn(references, speakers))
 
 
 def results_md(name: str, cells: Sequence[Cell]) -> str:
@@ -49,7 +67,7 @@ def results_md(name: str, cells: Sequence[Cell]) -> str:
     return (
         "# RESULTS\n## Environments\n"
         f"- python version: `{python_version()}`\n{environment}\n"
-        f"## {name}\n### WER\n\n{_HEAD}{''.join(map(results_line, cells))}"
+        f"## {escape(name)}\n### WER\n\n{_HEAD}{''.join(map(results_line, cells))}"
     )
 
 
@@ -61,7 +79,7 @@ def results_line(cell: Cell) -> str:
     rates = [_percent(n, words) for n in counts]
     wrong = len(cell.keys) - int(cell.right.sum())
     values = [
-        f"{cell.system.tag}/{cell.dataset}",
+        escape(f"{cell.system.tag}/{cell.dataset}"),
         str(len(cell.keys)),
         str(words),
         *rates,

@@ -4,6 +4,7 @@ Texts are taken as they are, without any normalisation, and words are what stand
 white space. The alignment is the one with the fewest errors.
 """
 
+import codecs
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -131,14 +132,21 @@ def read_text(path: Path) -> dict[str, str]:
     """Read a file of lines ``key text``, where the text may be empty.
 
     Raises:
-        ValueError: A key stands there twice.
+        ValueError: A key stands there twice, or a line is no UTF-8.
     """
     texts: dict[str, str] = {}
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            key, *text = line.split(maxsplit=1) or [""]
-            if key in texts:
-                raise ValueError(f"{path} has two lines for {key}")
-            if key:
-                texts[key] = text[0].rstrip() if text else ""
+    for number, line in enumerate(_lines(path), 1):
+        try:
+            key, *text = line.decode("utf-8").split(maxsplit=1) or [""]
+        except UnicodeDecodeError as e:
+            raise ValueError(f"{path}, line {number} is no text in UTF-8: {e}") from e
+        if key in texts:
+            raise ValueError(f"{path} has two lines for {key}")
+        if key:
+            texts[key] = text[0].rstrip() if text else ""
     return texts
+
+
+def _lines(path: Path) -> list[bytes]:
+    """Return the lines of a file, without the mark that some editors begin it with."""
+    return path.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()

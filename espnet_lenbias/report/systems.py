@@ -9,12 +9,11 @@ from typing import Any
 import yaml
 
 from espnet_lenbias.options.registry import ESPNET
+from espnet_lenbias.options.values import count, number, plain, switch
+from espnet_lenbias.report.ran import HEURISTICS
 
 PROPOSED = "explicit_length"
 SIMPLE = "simple"
-
-# ESPnet's own options that are heuristics against the length bias.
-_HEURISTICS = ("penalty", "maxlenratio", "minlenratio", "normalize_length")
 
 
 @dataclass(frozen=True)
@@ -73,54 +72,57 @@ def option_names(conf: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(names)
 
 
-def read_system(path: Path) -> System:
+def read_config(path: Path) -> dict[str, Any]:
     """Read ``<tag>/decode.yaml``: ESPnet's decode config, optionally with ``row: name``.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except (yaml.YAMLError, UnicodeDecodeError) as e:
+        raise ValueError(f"{path}: not a yaml file: {e}") from e
+    if not isinstance(config, dict):
+        raise ValueError(f"{path}: a decode config holds `option: value` lines")
+    return config
+
+
+def system_of(tag: str, config: Mapping[str, Any]) -> System:
+    """Return the system that a decode config describes.
+
+    Args:
+        tag: The name of its folder.
+        config: ESPnet's decode config, optionally with ``row: name``. A weight that it
+            does not name is 0.
 
     Raises:
         ValueError: Names what is missing or wrong in it.
     """
-    try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as e:
-        raise ValueError(f"{path}: not a yaml file: {e}") from e
-    is_config = isinstance(config, dict)
-    _require(is_config, path, "a decode config holds `option: value` lines")
-    beam_size = config.get("beam_size")
-    _require(
-        type(beam_size) is int and beam_size >= 1,
-        path,
-        "beam_size must say the beam that was decoded with, a whole number of 1 or "
-        f"more, not {beam_size!r}",
-    )
+    if config.get("beam_size") is None:
+        raise ValueError("beam_size must say the beam that was decoded with")
+    beam_size = count("beam_size", config["beam_size"])
     conf = config.get("search_conf") or {}
-    is_mapping = isinstance(conf, dict)
-    _require(is_mapping, path, f"search_conf must be a mapping, not {conf!r}")
-    options = {key: config[key] for key in _HEURISTICS if config.get(key)} | conf
-    options = {k: v for k, v in options.items() if v is not None and v is not False}
+    if not isinstance(conf, Mapping):
+        raise ValueError(f"search_conf must be a mapping, not {conf!r}")
+    espnets = {key: config[key] for key in HEURISTICS if config.get(key) is not None}
+    options = {key: _read(key, value) for key, value in espnets.items()}
+    options = {key: value for key, value in options.items() if value} | plain(conf)
     search = str(config.get("search", ESPNET))
-    ctc_weight = _weight(path, config, "ctc_weight")
+    ctc_weight = number("ctc_weight", config.get("ctc_weight", 0.0))
     return System(
-        tag=path.parent.name,
+        tag=tag,
         name=str(config.get("row") or _name(search, options, ctc_weight)),
         search=search,
         beam_size=beam_size,
-        lm_weight=_weight(path, config, "lm_weight"),
-        ctc_weight=ctc_weight,
+        lm_weight=float(number("lm_weight", config.get("lm_weight", 0.0))),
+        ctc_weight=float(ctc_weight),
         options=option_names(options),
     )
 
 
-def _require(ok: bool, path: Path, message: str) -> None:
-    if not ok:
-        raise ValueError(f"{path}: {message}")
-
-
-def _weight(path: Path, config: Mapping[str, Any], key: str) -> float:
-    """Return the weight of a model; one that the config does not name has none."""
-    weight = config.get(key, 0.0)
-    is_number = isinstance(weight, Real)
-    _require(is_number, path, f"{key} must be a number, not {weight!r}")
-    return float(weight)
+def _read(key: str, value: Any) -> float | bool:
+    """Return the value of one of ESPnet's heuristics."""
+    return switch(key, value) if key == "normalize_length" else number(key, value)
 
 
 def _name(search: str, options: Mapping[str, Any], ctc_weight: float) -> str:

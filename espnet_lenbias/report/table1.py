@@ -84,13 +84,13 @@ def table1(systems: Sequence[System], cells: Iterable[Cell], detail: str) -> str
         cells: Those of any sets.
         detail: The set of which kinds of errors and mean length are shown too.
     """
-    by_place = {(cell.system.tag, cell.dataset): cell for cell in cells}
+    by_place = {(cell.system, cell.dataset): cell for cell in cells}
     sets = sorted({dataset for _, dataset in by_place})
     columns = [
-        _wer_column([by_place.get((system.tag, dataset)) for system in systems])
+        _wer_column([by_place.get((system, dataset)) for system in systems])
         for dataset in sets
     ]
-    details = [_detail_cells(by_place.get((s.tag, detail))) for s in systems]
+    details = [_detail_cells(by_place.get((s, detail))) for s in systems]
     rows = [
         [system.name, system.lm, str(system.beam_size), *wers, *more]
         for system, wers, more in zip(

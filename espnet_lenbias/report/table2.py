@@ -86,14 +86,14 @@ def example_lines(cells: Iterable[Cell], utterance: str) -> list[ExampleLine]:
 
 def steps_table(systems: Sequence[System], cells: Iterable[Cell]) -> str:
     """Return the mean search steps of each system and set."""
-    by_place = {(cell.system.tag, cell.dataset): cell for cell in cells}
+    by_place = {(cell.system, cell.dataset): cell for cell in cells}
     sets = sorted({dataset for _, dataset in by_place})
     rows = [
         [
             system.name,
             system.lm,
             str(system.beam_size),
-            *(_steps(by_place.get((system.tag, dataset))) for dataset in sets),
+            *(_steps(by_place.get((system, dataset))) for dataset in sets),
         ]
         for system in systems
     ]

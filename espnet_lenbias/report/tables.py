@@ -6,6 +6,7 @@ values are shown.
 
 import csv
 import math
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import Field, asdict, field, fields
 from numbers import Number
@@ -13,6 +14,13 @@ from pathlib import Path
 from typing import Any
 
 NOTHING = "-"  # shown for what is not known
+
+# Names of files are bytes, and need not be text in the locale that read them.
+_NAMES = "surrogateescape"
+
+# What Markdown, and GitHub's, takes for more than itself; an underscore within a word is
+# none of it.
+_MARKUP = re.compile(r"[\\`*<>\[\]|~&$]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def column(title: str, format: str = "") -> Any:
@@ -25,45 +33,66 @@ def column(title: str, format: str = "") -> Any:
     return field(metadata={"title": title, "format": format})
 
 
-def markdown_table(rows: Sequence[Any], leave_out: Collection[str] = ()) -> str:
+def escape(text: str) -> str:
+    """Return Markdown that shows a text, of one line, as it is."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+def markdown_table(
+    rows: Sequence[Any], leave_out: Collection[str] = (), *, on_terminal: bool = False
+) -> str:
     """Return a Markdown table that also lines up as plain text, numbers to the right.
 
     Args:
         rows: Instances of one dataclass, at least one.
         leave_out: Names of fields that are not shown.
+        on_terminal: Whether it is only read as it stands, so that texts need not be
+            escaped.
     """
     shown = [f for f in fields(rows[0]) if f.name not in leave_out]
-    return _lay_out([_markdown_column(f, rows) for f in shown])
+    columns = [_shown_column(f, rows) for f in shown]
+    if not on_terminal:
+        columns = [(list(map(escape, cells)), right) for cells, right in columns]
+    return _lay_out([_pad(cells, right) for cells, right in columns])
 
 
 def markdown_grid(
     titles: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
 ) -> str:
-    """Return a Markdown table of texts.
+    """Return a Markdown table of texts and numbers.
 
     Args:
         titles: Of the columns.
         rows: The cells of each row.
-        left: So many columns line up at the left, the others at the right.
+        left: So many columns are texts, which line up at the left. The others are
+            numbers, at the right, which may be Markdown already: bold.
     """
-    columns = zip(titles, *rows, strict=True)
-    return _lay_out([_pad(cells, i >= left) for i, cells in enumerate(columns)])
+    columns = []
+    for i, (title, *cells) in enumerate(zip(titles, *rows, strict=True)):
+        shown = list(map(escape, cells)) if i < left else cells
+        columns.append(_pad([escape(title), *shown], i >= left))
+    return _lay_out(columns)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text, in which names of files may stand."""
+    path.write_text(text, encoding="utf-8", errors=_NAMES)
 
 
 def write_csv(path: Path, rows: Sequence[Any]) -> None:
     """Write the rows, values unrounded, under the names of their fields."""
-    with path.open("w", newline="", encoding="utf-8") as f:
+    with path.open("w", newline="", encoding="utf-8", errors=_NAMES) as f:
         writer = csv.DictWriter(f, [column.name for column in fields(rows[0])])
         writer.writeheader()
         writer.writerows(asdict(row) for row in rows)
 
 
-def _markdown_column(column: Field[Any], rows: Sequence[Any]) -> list[str]:
-    """Return heading, rule and values of a column, all of one width."""
+def _shown_column(column: Field[Any], rows: Sequence[Any]) -> tuple[list[str], bool]:
+    """Return heading and values of a column, and whether they are numbers."""
     values = [getattr(row, column.name) for row in rows]
     shown = [_show(value, column.metadata["format"]) for value in values]
     is_number = all(isinstance(value, Number) for value in values)
-    return _pad([column.metadata["title"], *shown], is_number)
+    return [column.metadata["title"], *shown], is_number
 
 
 def _show(value: Any, format_spec: str) -> str:
@@ -73,7 +102,7 @@ def _show(value: Any, format_spec: str) -> str:
 
 def _pad(cells: Sequence[str], to_the_right: bool) -> list[str]:
     """Return a column's heading and cells, with the rule between, all of one width."""
-    title, *cells = [cell.replace("|", r"\|") for cell in cells]
+    title, *cells = cells
     width = max(3, *map(len, [title, *cells]))
     if to_the_right:
         rule = "-" * (width - 1) + ":"

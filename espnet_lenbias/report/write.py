@@ -11,13 +11,16 @@ from espnet_lenbias.report.figures.beam_size import errors_figure, steps_figure
 from espnet_lenbias.report.figures.looks import Kind, kinds_of
 from espnet_lenbias.report.figures.reference_length import length_figure
 from espnet_lenbias.report.figures.reliability import reliability_figure
+from espnet_lenbias.report.figures.saving import save
 from espnet_lenbias.report.lengths import length_lines
+from espnet_lenbias.report.missing import Note
 from espnet_lenbias.report.paired import paired_lines
 from espnet_lenbias.report.sclite import results_md, write_trn
 from espnet_lenbias.report.systems import System
 from espnet_lenbias.report.table1 import score_line
 from espnet_lenbias.report.table2 import example_lines, home, most_different
-from espnet_lenbias.report.tables import write_csv
+from espnet_lenbias.report.tables import write_csv, write_text
+from espnet_lenbias.report.trust import doubtful_lines, scores_per_label, trust_line
 
 _EXAMPLES = 3
 
@@ -29,6 +32,8 @@ def write_report(
     cells: Sequence[Cell],
     detail: str,
     utterances: Sequence[str],
+    notes: Sequence[Note],
+    doubtful: float | None = None,
 ) -> None:
     """Write a report.
 
@@ -40,15 +45,21 @@ def write_report(
         detail: The set to look at closely.
         utterances: The examples; none: those of that set on which the systems' lengths
             differ most.
+        notes: What is missing.
+        doubtful: Results of a lower original score per label are not to be trusted;
+            None: the threshold is what each set says itself.
     """
     sets = {name: cells_of(cells, name) for name in sorted({c.dataset for c in cells})}
     looked_at = [cell for of_set in sets.values() for cell in rated(of_set)]
+    scored = [cell for cell in looked_at if scores_per_label(cell.decoding)]
     tables: dict[str, list[Any]] = {
         "table1": [score_line(cell) for cell in cells],
         "reference_length": [x for c in sets.values() for x in length_lines(c)],
         "paired": paired_lines(cells),
         "confidence": [confidence_line(cell) for cell in looked_at],
         "reliability": [x for cell in looked_at for x in reliability_lines(cell)],
+        "trust": [trust_line(cell, doubtful) for cell in scored],
+        "doubtful": [x for cell in scored for x in doubtful_lines(cell, doubtful)],
     }
     chosen = utterances or most_different(sets[detail], _EXAMPLES)
     examples = {key: example_lines(home(key, sets, detail), key) for key in chosen}
@@ -62,7 +73,7 @@ def write_report(
     finished = [cell for cell in cells if cell.complete]
     for cell in finished:
         write_trn(folder, cell)
-    (folder / "RESULTS.md").write_text(results_md(name, finished), encoding="utf-8")
+    write_text(folder / "RESULTS.md", results_md(name, finished))
     contents = Contents(
         name=name,
         systems=systems,
@@ -72,9 +83,11 @@ def write_report(
         how_chosen=_how_chosen(detail, utterances),
         paired=tables["paired"],
         confidence=_of(tables["confidence"], detail),
+        trust=_of(tables["trust"], detail),
         plots=plots[detail],
+        notes=notes,
     )
-    (folder / "report.md").write_text(document(contents), encoding="utf-8")
+    write_text(folder / "report.md", document(contents))
 
 
 def write_plots(
@@ -107,7 +120,7 @@ def write_plots(
     for name, figure in figures.items():
         if figure is not None:
             files[name] = f"{dataset}_{name.replace(' ', '_')}.png"
-            figure.savefig(folder / files[name])
+            save(figure, folder / files[name])
     return files
 
 

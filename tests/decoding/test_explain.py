@@ -1,7 +1,10 @@
 """``espnet-lenbias explain`` on the bundled model, and what it refuses."""
 
 import math
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +92,32 @@ def test_what_is_not_said_is_as_espnet_has_it_but_the_search(tmp_path):
     assert (args.search, args.nbest, args.beam_size) == ("explicit_length", 5, 7)
     assert (args.ctc_weight, args.maxlenratio) == (0.5, 0.0)
     assert args.model_tag == PACKED
+
+
+@pytest.mark.parametrize("name", ["a,b.wav", "a b.wav", "$x$,_.wav", "\u4f60.wav"])
+def test_audio_of_any_name(tmp_path, name):
+    path = write_audio(tmp_path / name, np.zeros(800), 16000)
+    command = [str(path), "--model", PACKED, "--output_dir", str(tmp_path)]
+    own, rest = explain.get_parser().parse_known_args(command)
+    args = explain.decoding_options(own, rest)
+    assert args.data_path_and_name_and_type == [(str(path), "speech", "sound")]
+
+
+def test_signs_that_the_locale_does_not_have(tmp_path):
+    path = write_audio(tmp_path / "\u4f60,$.wav", np.zeros(16000), 16000)
+    code = "import sys, espnet_lenbias.cli as c; sys.exit(c.main())"
+    command = [sys.executable, "-c", code, "explain", path, "--model", PACKED]
+    command += ["--output_dir", tmp_path / "\u597d", "--beam_size", "2"]
+    command += ["--ctc_weight", "0", "--lm_weight", "0", "--maxlenratio", "-2"]
+    out = subprocess.run(
+        list(map(str, command)),
+        capture_output=True,
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"},
+        check=False,
+    )
+    assert out.returncode == 0, out.stderr
+    assert b"Traceback" not in out.stderr
+    assert list((tmp_path / "\u597d").glob("\u4f60,$_explicit_length_beam2.png"))
 
 
 def write_audio(path, samples, rate):

@@ -86,11 +86,12 @@ def test_searches_lists_options(capsys):
     assert lines[:5] == [
         "espnet",
         "explicit_length",
-        "    nbest: null",
-        "    score_threshold: null",
-        "    exact_nbest: false",
+        "    nbest: null  # a whole number of 1 or more",
+        "    score_threshold: null  # a number of 0 or more",
+        "    exact_nbest: false  # true or false",
     ]
-    assert "    length_reward: 0.0" in lines
+    assert '    keep_ended: "joint"  # joint or separate' in lines
+    assert any(line.startswith("    coverage: null  # {weight: ") for line in lines)
     assert _wrapped("searches").stdout.splitlines() == lines
 
 

@@ -60,6 +60,24 @@ def test_the_search_is_chosen_by_name(transformer_model, waves):
     assert isinstance(hypothesis.original_score, float)
 
 
+def test_numbers_that_are_text(transformer_model, waves):
+    # as a config has them for which a tool would do the same
+    text = {"beam_size": "4", "ctc_weight": "3e-1", "nbest": "2", "maxlenratio": "0"}
+    options = {"search": "simple", "search_conf": {"length_reward": "5e-1"}}
+    model = Speech2Text(**transformer_model.files, **text, **options)
+    search = model.beam_search
+    assert (search.beam_size, model.nbest, search.weights["ctc"]) == (4, 2, 0.3)
+    assert search.options.length_reward == 0.5
+    options["search_conf"] = {"length_reward": 0.5}
+    same = Speech2Text(**transformer_model.files, **DECODING, **options)
+    assert _texts([model(waves["utt1"])]) == _texts([same(waves["utt1"])])
+    use_search(model, "explicit_length", beam_size="7", nbest="3", score_threshold="8")
+    assert (model.beam_search.beam_size, model.nbest) == (7, 3)
+    assert model.beam_search.options.score_threshold == 8.0
+    with pytest.raises(ValueError, match="beam_size must be a whole number"):
+        use_search(model, "simple", beam_size=True)
+
+
 def test_the_score_of_explicit_length_is_a_probability(transformer_model, waves):
     model = Speech2Text(**transformer_model.files, **DECODING, search="explicit_length")
     assert type(model.beam_search) is ExplicitLengthBeamSearch

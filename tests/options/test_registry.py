@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -152,7 +153,7 @@ def test_normalize_length_is_refused():
 
 @pytest.mark.parametrize("name", ["espnet", "simple"])
 @pytest.mark.parametrize("option", ["beam_size", "nbest", "batch_size"])
-@pytest.mark.parametrize("value", [0, -1, 1.0, True, "4"])
+@pytest.mark.parametrize("value", [0, -1, 1.0, True, "0", "4.0", "many", None])
 def test_counts_are_whole_numbers(name, option, value):
     check_espnet_options(name, {option: 1})
     with pytest.raises(ValueError, match=f"{option} must be a whole number of 1 or mo"):
@@ -161,10 +162,99 @@ def test_counts_are_whole_numbers(name, option, value):
 
 def test_espnets_search_may_have_any_weight_and_length():
     check_espnet_options("espnet", {"ctc_weight": 2.0, "minlenratio": 1.5})
-    with pytest.raises(ValueError, match="ctc_weight must be from 0 to 1 .* not nan"):
-        check_espnet_options("simple", {"ctc_weight": float("nan")})
-    with pytest.raises(ValueError, match="minlenratio must be a number, not '0.5'"):
-        check_espnet_options("simple", {"minlenratio": "0.5"})
+    with pytest.raises(ValueError, match="ctc_weight must be from 0 to 1 .* not 2.0"):
+        check_espnet_options("simple", {"ctc_weight": 2.0})
+
+
+# Of a text, ESPnet's parser makes a number: int("4"), float("5e-1").
+AS_TEXT = {
+    "beam_size": ("4", 4),
+    "asr_nbest": ("2", 2),
+    "lm_weight": ("6e-1", 0.6),
+    "asr_penalty": ("-.5", -0.5),
+    "ctc_weight": ("0", 0.0),
+    "maxlenratio": ("-5", -5.0),
+}
+
+
+@pytest.mark.parametrize("search", ["espnet", "simple", "explicit_length"])
+@pytest.mark.parametrize("option", AS_TEXT)
+def test_numbers_that_are_text(search, option):
+    text, read = AS_TEXT[option]
+    given = {option: text, "batch_size": 3, "device": "cpu"}
+    assert check_espnet_options(search, given) == {**given, option: read}
+    for wrong in (True, False, None, "much", [1], "1;2"):
+        with pytest.raises(ValueError, match=f"{option} must be a"):
+            check_espnet_options(search, {option: wrong})
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), ".inf", "inf", "-inf"])
+@pytest.mark.parametrize("search", ["espnet", "simple"])
+@pytest.mark.parametrize("option", ["maxlenratio", "asr_minlenratio", "penalty"])
+def test_numbers_are_finite(search, option, value):
+    with pytest.raises(ValueError, match=f"{option} must be a number, not"):
+        check_espnet_options(search, {option: value})
+
+
+def test_texts_in_search_conf():
+    conf = {"score_threshold": "8", "nbest": "3", "exact_nbest": "true"}
+    read = {"score_threshold": 8.0, "nbest": 3, "exact_nbest": True}
+    assert check_search_conf("explicit_length", conf) == read
+    conf = {
+        "length_norm": "no",
+        "eos_threshold": "1.5",
+        "length_reward": "5e-1",
+        "coverage": {"weight": "1e-1"},
+        "keep_ended": "separate",
+    }
+    read = {
+        "length_norm": False,
+        "eos_threshold": 1.5,
+        "length_reward": 0.5,
+        "coverage": {"weight": 0.1},
+        "keep_ended": "separate",
+    }
+    assert check_search_conf("simple", conf) == read
+    assert check_search_conf("simple", read) == read
+
+
+@pytest.mark.parametrize(
+    "search, option, wrong",
+    [
+        ("explicit_length", "score_threshold", [True, "much", float("nan"), "-1"]),
+        ("explicit_length", "exact_nbest", [1, "maybe"]),
+        ("explicit_length", "nbest", [True, "1.5", 0]),
+        ("simple", "eos_threshold", [False, "0", float("inf")]),
+        ("simple", "length_reward", [True, ".inf", None]),
+        ("simple", "length_norm", [0, "never"]),
+        ("simple", "coverage", [0.1, {"weight": True}, {"weight": "x"}]),
+    ],
+)
+def test_values_that_are_none(search, option, wrong):
+    for value in wrong:
+        with pytest.raises(ValueError, match=f"{option}.* must be "):
+            check_search_conf(search, {option: value, "nbest": 2} | {option: value})
+
+
+def test_a_wrong_key_of_coverage_is_named_with_the_nearest():
+    conf = {"coverage": {"weight": 0.1, "treshold": 0.5}}
+    message = (
+        "search_conf of simple: coverage has no option treshold; did you mean "
+        "threshold? (its options: weight, threshold)"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_search_conf("simple", conf)
+    with pytest.raises(ValueError, match="coverage needs a weight: say"):
+        check_search_conf("simple", {"coverage": {"threshold": 0.5}})
+
+
+@pytest.mark.parametrize("option", ["ngram_file", "asr_ngram_file"])
+@pytest.mark.parametrize("search", ["espnet", "simple"])
+def test_an_n_gram_model_without_kenlm(monkeypatch, option, search):
+    monkeypatch.setitem(sys.modules, "kenlm", None)
+    with pytest.raises(espnet_lenbias.OptionError, match=f"{option}: .* kenlm, which"):
+        check_espnet_options(search, {option: "4gram.bin"})
+    check_espnet_options(search, {option: None})
 
 
 def test_the_nbest_of_a_search_is_within_espnets():

@@ -21,8 +21,10 @@ def folder(tmp_path):
 
 
 def read_one(folder, data):
-    systems, (decoding,) = read_decodings(folder, data)
-    assert systems == [decoding.system]
+    found = read_decodings(folder, data)
+    (decoding,) = found.decodings
+    assert found.systems == [decoding.system]
+    assert not found.skipped
     return decoding
 
 
@@ -73,9 +75,9 @@ def test_a_system_that_has_decoded_nothing_is_there_all_the_same(folder, data):
     write_system(folder, "a", SIMPLE, {"dev": {"text": REFERENCES}})
     write_system(folder, "b", {**SIMPLE, "beam_size": 8}, {})
     (folder / "report" / "a" / "dev").mkdir(parents=True)
-    systems, decodings = read_decodings(folder, data)
-    assert [system.tag for system in systems] == ["a", "b"]
-    assert [decoding.system.tag for decoding in decodings] == ["a"]
+    found = read_decodings(folder, data)
+    assert [system.tag for system in found.systems] == ["a", "b"]
+    assert [decoding.system.tag for decoding in found.decodings] == ["a"]
 
 
 def test_mean_length_of_the_references(folder, data):
@@ -125,11 +127,17 @@ def test_the_folder_of_one_system(folder, data):
         read_decodings(folder / "a", data)
 
 
-def test_decodings_without_their_config(folder, data):
+def test_decodings_that_nothing_describes_are_left_out(folder, data):
     write_system(folder, "a", SIMPLE, {"dev": {"text": REFERENCES}})
     (folder / "a" / "decode.yaml").unlink()
-    with pytest.raises(FileNotFoundError, match="a has decodings and no decode.yaml"):
+    with pytest.raises(FileNotFoundError, match="a`, dev: there is neither a journal"):
         read_decodings(folder, data)
+    write_system(folder, "b", SIMPLE, {"dev": {"text": REFERENCES}})
+    found = read_decodings(folder, data)
+    assert [decoding.system.tag for decoding in found.decodings] == ["b"]
+    assert [system.tag for system in found.systems] == ["b"]
+    (skipped,) = found.skipped
+    assert skipped.startswith("`a`, dev: there is neither a journal (decoding.jsonl)")
 
 
 def test_two_systems_that_tables_could_not_tell_apart(folder, data):

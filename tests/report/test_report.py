@@ -66,7 +66,7 @@ def test_the_files(made):
     # of so few utterances there is nothing to see by length or confidence
     sets, plots = ("dev-clean", "dev-other"), ("beam_size", "search_steps")
     pictures = {f"{s}_{p}.png" for s in sets for p in plots}
-    tables = {"table1", "table2", "paired", "reference_length", "confidence"}
+    tables = {"table1", "table2", "paired", "reference_length", "confidence", "trust"}
     assert top == pictures | {f"{t}.csv" for t in (*tables, "reliability")} | {
         "report.md",
         "RESULTS.md",
@@ -212,6 +212,23 @@ def test_what_the_options_choose(tmp_path, capsys):
     assert "dev-clean_beam_size.png" in text
     assert not (tmp_path / "exp" / "report").exists()
     assert "dev-clean ins" in capsys.readouterr().out
+
+
+def test_transcripts_and_names_are_shown_as_they_are(tmp_path):
+    texts = {"u_": "<unk> *x* |", "v": "_a_ `b`"}
+    write_lines(tmp_path / "data" / "dev set" / "text", texts)
+    config = {**SIMPLE, "beam_size": 4, "row": "_mine_ <b>"}
+    write_system(tmp_path / "exp", "a*", config, {"dev set": {"text": texts}})
+    main([str(tmp_path / "exp"), "--data", str(tmp_path / "data")])
+    text = (tmp_path / "exp" / "report" / "report.md").read_text()
+    assert "u\\_ (dev set): \\<unk\\> \\*x\\* \\|\n" in text
+    assert "| \\<unk\\> \\*x\\* \\| |" in text
+    assert "| \\_mine\\_ \\<b\\> |" in text
+    assert "](dev%20set_beam_size.png)" in text
+    results = (tmp_path / "exp" / "report" / "RESULTS.md").read_text()
+    assert "|a\\*/dev set|2|5|100.0|" in results
+    (line,) = read_csv(tmp_path / "exp" / "report" / "table1.csv")
+    assert line["search"] == "_mine_ <b>"
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,9 @@
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
 from espnet_lenbias.report.sclite import results_line, results_md, trn, write_trn
 from tests.report.made import cells, system
 
@@ -5,6 +11,43 @@ from tests.report.made import cells, system
 def test_trn_lines():
     texts = {"1-u": "THE  CAT", "1-v": ""}
     assert trn(texts, {"1-u": "ann", "1-v": "1"}) == "THE CAT (ann-1-u)\n (1-1-v)\n"
+
+
+def test_words_that_sclite_would_not_take_as_they_are():
+    texts = {
+        "u": "a { b } c{ {}",
+        "v": ";; a ;;b x;;y ;",
+        "w": "**a** b *x* x**",
+        "x": "@ a@b @a",
+    }
+    assert trn(texts, dict.fromkeys(texts, "s")).splitlines() == [
+        "a \uff5b b \uff5d c\uff5b \uff5b\uff5d (s-u)",
+        "\uff1b\uff1b a \uff1b\uff1bb x;;y ; (s-v)",
+        "\uff0a\uff0aa\uff0a\uff0a b *x* x** (s-w)",
+        "\uff20 a@b @a (s-x)",
+    ]
+
+
+SCLITE = shutil.which("sclite") or "/usr/lib/sctk/bin/sclite"
+
+
+@pytest.mark.skipif(not Path(SCLITE).exists(), reason="sclite is not installed")
+def test_sclite_counts_the_words_that_we_count(tmp_path):
+    references = {"s-u": "a { b } @ c", "s-v": ";; a b", "s-w": "** {} \\ {x"}
+    texts = {"s-u": "a { b @ c", "s-v": "q ;; a b", "s-w": "** {} \\ x"}
+    row = (system("simple"), {"texts": texts})
+    (cell,) = cells(row, references=references)
+    write_trn(tmp_path, cell)
+    folder = tmp_path / "simple_4" / "dev" / "score_wer"
+    command = [SCLITE, "-r", folder / "ref.trn", "trn", "-h", folder / "hyp.trn", "trn"]
+    run = subprocess.run(
+        [*command, "-i", "rm", "-o", "all", "stdout"], capture_output=True, check=True
+    )
+    lines = run.stdout.decode("utf-8", "replace").splitlines()
+    (summary,) = [x for x in lines if "Sum " in x and "|" in x][:1]
+    # 13 words: 11 right, 1 substituted, 1 deleted; 1 inserted; 3 errors
+    counts = [int(x) for x in summary.replace("|", " ").split()[1:]]
+    assert counts[:7] == [3, 13, 11, 1, 1, 1, 3]
 
 
 def test_trn_files_hold_the_same_utterances_in_the_same_order(tmp_path):

@@ -100,3 +100,18 @@ def test_rates_of_several_selections_at_once():
     assert errors.wer[0] == pytest.approx(50.0)
     assert math.isnan(errors.wer[1])
     assert errors.mean_words.tolist() == [2.5, 1.0]
+
+
+def test_a_text_file_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"\xef\xbb\xbfu1 a b\r\nu2 \xc3\xa9\n\nu3\n")
+    assert read_text(path) == {"u1": "a b", "u2": "\u00e9", "u3": ""}
+
+
+@pytest.mark.parametrize("data", [b"u1 a\nu2 \xe9t\xe9\n", "u1 a\nu".encode("utf-16")])
+def test_a_text_file_in_another_encoding(tmp_path, data):
+    path = tmp_path / "text"
+    path.write_bytes(data)
+    line = 2 if data.startswith(b"u1") else 1
+    with pytest.raises(ValueError, match=f"text, line {line} is no text in UTF-8"):
+        read_text(path)

@@ -1,7 +1,7 @@
 import pytest
 import yaml
 
-from espnet_lenbias.report.systems import System, read_system
+from espnet_lenbias.report.systems import System, read_config, system_of
 from tests.report.made import system
 
 
@@ -9,7 +9,7 @@ def read(tmp_path, config):
     path = tmp_path / "tag" / "decode.yaml"
     path.parent.mkdir(exist_ok=True)
     path.write_text(yaml.safe_dump(config, sort_keys=False))
-    return read_system(path)
+    return system_of("tag", read_config(path))
 
 
 def test_everything_that_a_decode_config_tells(tmp_path):
@@ -52,6 +52,14 @@ def test_everything_that_a_decode_config_tells(tmp_path):
             "espnet + penalty 0.1 + normalize_length",
         ),
         ({"search": "simple", "row": "the baseline"}, "the baseline"),
+        (
+            {
+                "search": "simple",
+                "penalty": "1e-1",
+                "search_conf": {"length_reward": "5e-1", "coverage": {"weight": "1"}},
+            },
+            "simple + penalty 0.1 + length_reward 0.5 + coverage (weight 1)",
+        ),
     ],
 )
 def test_names(tmp_path, config, name):
@@ -61,8 +69,9 @@ def test_names(tmp_path, config, name):
 @pytest.mark.parametrize(
     "config, message",
     [
-        ({"search": "simple"}, "decode.yaml: beam_size must say .* not None"),
-        ({"beam_size": 0}, "beam_size must say .* not 0"),
+        ({"search": "simple"}, "beam_size must say the beam"),
+        ({"beam_size": 0}, "beam_size must be a whole number of 1 or more, not 0"),
+        ({"beam_size": True}, "beam_size must be a whole number .* not True"),
         (
             {"beam_size": 4, "lm_weight": "much"},
             "lm_weight must be a number, not 'much",
@@ -80,7 +89,7 @@ def test_a_file_that_is_no_yaml(tmp_path):
     path = tmp_path / "decode.yaml"
     path.write_text("beam_size: [")
     with pytest.raises(ValueError, match="decode.yaml: not a yaml file"):
-        read_system(path)
+        read_config(path)
 
 
 def test_baselines_come_first_and_the_proposed_search_last():

@@ -126,8 +126,25 @@ def grid(
         },
     )
     left = 0.12 / width
-    figure.text(left, 1 - 0.1 / height, title, va="top", fontsize=10, weight="bold")
-    figure.text(left, 1 - 0.32 / height, note, va="top", fontsize=8, color=GREY)
+    # Names in them are no mathematics, whatever signs they hold.
+    figure.text(
+        left,
+        1 - 0.1 / height,
+        title,
+        va="top",
+        fontsize=10,
+        weight="bold",
+        parse_math=False,
+    )
+    figure.text(
+        left,
+        1 - 0.32 / height,
+        note,
+        va="top",
+        fontsize=8,
+        color=GREY,
+        parse_math=False,
+    )
     rows: list[list[Axes]] = axes.tolist()
     for own in [a for row in rows for a in row]:
         own.grid(alpha=0.25)
@@ -138,7 +155,9 @@ def grid(
 
 def head(axes: Axes, title: str) -> None:
     """Say above a panel what it shows."""
-    axes.set_title(title, fontsize=9, loc="left", pad=9)  # clear of markers
+    axes.set_title(  # clear of markers
+        title, fontsize=9, loc="left", pad=9, parse_math=False
+    )
 
 
 def beam_axis(axes: Axes, beams: Sequence[int]) -> None:

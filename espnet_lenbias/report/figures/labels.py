@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -53,9 +54,14 @@ def wrap(label: str) -> str:
 def room(panels: Iterable[Sequence[str]]) -> Room:
     """Return what the labels of each panel need at most."""
     texts = [[wrap(label).split("\n") for label in labels] for labels in panels]
-    widest = max(len(line) for panel in texts for lines in panel for line in lines)
+    widest = max(_letters(line) for panel in texts for lines in panel for line in lines)
     most = max(sum(map(len, panel)) for panel in texts)
     return Room(widest * _LETTER / 72 + 0.2, 1.05 * most * _LINE / 72)
+
+
+def _letters(line: str) -> int:
+    """Return the width of a line in letters: a sign of East Asia is as wide as two."""
+    return sum(1 + (unicodedata.east_asian_width(sign) in "WF") for sign in line)
 
 
 def draw(axes: Axes, curves: Sequence[Curve]) -> None:
@@ -89,6 +95,7 @@ def label_ends(axes: Axes, curves: Sequence[Curve]) -> None:
             color=_ink(curve.look.colour),
             fontweight="bold" if curve.look.is_highlighted else "normal",
             annotation_clip=False,
+            parse_math=False,
             arrowprops={
                 "arrowstyle": "-",
                 "color": curve.look.colour,

@@ -65,7 +65,7 @@ def ending_figure(trace: "Trace", title: str) -> Figure:
     axes.set_ylim(0.0, 1.05)
     axes.set_xlim(0.4, trace.steps + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_title(title, fontsize="medium")
+    axes.set_title(title, fontsize="medium", parse_math=False)
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure
 
@@ -100,5 +100,5 @@ def places_figure(trace: "Trace", title: str) -> Figure:
     best.set_xlabel("position N")
     best.set_xlim(0.4, trace.steps + 0.6)
     best.xaxis.set_major_locator(MaxNLocator(integer=True))
-    places.set_title(title, fontsize="medium")
+    places.set_title(title, fontsize="medium", parse_math=False)
     return figure

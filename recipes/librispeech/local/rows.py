@@ -97,7 +97,8 @@ def read_row(conf: Path, row: str) -> dict[str, Any]:
     )  # exits where the yaml is wrong
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
     used = ("search", "beam_size", "ctc_weight", "lm_weight")
-    return {**{key: getattr(args, key) for key in used}, **config}
+    # As parsed: a yaml file can hold a number as text.
+    return {key: getattr(args, key) for key in dict.fromkeys((*used, *config))}
 
 
 def check(tag: str, config: Mapping[str, Any], has_lm: bool, vocabulary: int) -> None:

@@ -1,0 +1,95 @@
+"""What stands in configs: numbers and switches, read as ESPnet's parsers read them.
+
+A yaml file can hold a number as text: in quotes, or as ``5e-1``, which is no number for
+PyYAML. ESPnet's parsers read such a text as on a command line. Here every other way of
+giving an option reads it likewise, so that a config means the same everywhere.
+"""
+
+import difflib
+import math
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+# The texts that ESPnet takes for a switch.
+_SWITCHES = dict.fromkeys(("y", "yes", "t", "true", "on", "1"), True) | dict.fromkeys(
+    ("n", "no", "f", "false", "off", "0"), False
+)
+
+
+def number(
+    key: str,
+    value: object,
+    wanted: str = "a number",
+    valid: Callable[[float], bool] = lambda _: True,
+) -> float:
+    """Return a number; a text is read as one.
+
+    Args:
+        key: The option.
+        value: As given.
+        wanted: What a message says that it must be.
+        valid: Whether a number, which is finite, will do.
+
+    Raises:
+        ValueError: Names the option.
+    """
+    read = value
+    if isinstance(value, str):
+        try:
+            read = float(value)
+        except ValueError:
+            read = None
+    is_number = isinstance(read, Real) and not isinstance(read, bool)
+    if not is_number or not math.isfinite(read) or not valid(read):  # type: ignore[arg-type]
+        raise ValueError(f"{key} must be {wanted}, not {value!r}")
+    return read  # type: ignore[return-value]
+
+
+def count(key: str, value: object) -> int:
+    """Return a whole number of 1 or more; a text is read as one.
+
+    Raises:
+        ValueError: Names the option.
+    """
+    read = value
+    if isinstance(value, str):
+        try:
+            read = int(value)
+        except ValueError:
+            read = None
+    if not isinstance(read, Integral) or isinstance(read, bool) or read < 1:
+        raise ValueError(f"{key} must be a whole number of 1 or more, not {value!r}")
+    return int(read)
+
+
+def switch(key: str, value: object) -> bool:
+    """Return true or false; a text is read as one of them.
+
+    Raises:
+        ValueError: Names the option.
+    """
+    read = _SWITCHES.get(value.lower()) if isinstance(value, str) else value
+    if not isinstance(read, bool):
+        raise ValueError(f"{key} must be true or false, not {value!r}")
+    return read
+
+
+def plain(value: Any) -> Any:
+    """Return a value of any option as it can be compared and shown.
+
+    Numbers that are text are read, and a mapping is without what is not set.
+    """
+    if isinstance(value, Mapping):
+        read = {key: plain(v) for key, v in value.items()}
+        return {k: v for k, v in read.items() if v is not None and v is not False}
+    try:
+        return number("", value)
+    except ValueError:
+        return value
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """Return ``"; did you mean X?"`` for the most similar valid name, or ``""``."""
+    close = difflib.get_close_matches(str(name), list(valid), n=1)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -1,0 +1,78 @@
+"""What a decoding was made with: the options in its journal, as a decode config.
+
+A decode config beside the results says what was meant; options on the command line may
+have changed it.
+"""
+
+import ast
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from espnet_lenbias.options.run_journal import read_run_options
+from espnet_lenbias.options.values import plain
+
+# ESPnet's own options that are heuristics against the length bias.
+HEURISTICS = ("penalty", "maxlenratio", "minlenratio", "normalize_length")
+
+_WEIGHTS = ("lm_weight", "ctc_weight")
+
+# What a report tells of a run.
+_TOLD = ("search", "search_conf", "beam_size", *_WEIGHTS, *HEURISTICS)
+
+# What an option that is a file has behind its name.
+_STATE = re.compile(r" \(\d+ bytes, [^)]*\)$")
+
+
+def config_that_ran(journal: Path) -> dict[str, Any]:
+    """Return the decode config of the run that a journal is of, as far as it is told.
+
+    Raises:
+        ValueError: The journal does not say what ran.
+    """
+    options = read_run_options(journal)
+    if options is None or "beam_size" not in options:
+        raise ValueError(f"{journal}, line 1 holds no options of a run")
+    config = {key: _value(options[key]) for key in _TOLD if key in options}
+    if not _has_lm(options):
+        config["lm_weight"] = 0.0  # ESPnet's default counts with a model alone
+    return config
+
+
+def contradictions(config: Mapping[str, Any], ran: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a decode config says otherwise than the run that was made.
+
+    Args:
+        config: From the yaml file.
+        ran: See :func:`config_that_ran`.
+    """
+    for key in _TOLD:
+        if key in config and key in ran and plain(config[key]) != plain(ran[key]):
+            yield f"{key} {config[key]} (it was {ran[key]})"
+
+
+def _value(text: str) -> Any:
+    """Return an option of which a journal has the text."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _has_lm(options: Mapping[str, str]) -> bool:
+    """Tell whether a language model can have taken part."""
+    if options.get("lm_train_config", "None") != "None":
+        return True
+    tag = _STATE.sub("", options.get("model_tag", "None"))
+    if tag == "None":
+        return False
+    try:
+        with zipfile.ZipFile(tag) as packed:
+            meta = yaml.safe_load(packed.read("meta.yaml"))
+        return "lm_train_config" in meta["yaml_files"]
+    except (OSError, KeyError, TypeError, zipfile.BadZipFile, yaml.YAMLError):
+        return True  # of the model zoo, or gone: the weight is all that is known

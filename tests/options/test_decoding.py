@@ -1,0 +1,72 @@
+"""One config, read by the parser of a tool, by Python and by a recipe."""
+
+import pytest
+import yaml
+
+from espnet_lenbias.options.decoding import get_parser, parse, run_options
+from espnet_lenbias.options.espnet_tools import ASR, MT
+
+# As PyYAML reads it, `5e-1` is text.
+AS_TEXT = """
+search: simple
+beam_size: "4"
+ctc_weight: 5e-1
+lm_weight: "0"
+search_conf: {length_reward: 5e-1, coverage: {weight: "0.1", threshold: 5e-1}}
+"""
+AS_NUMBERS = """
+search: simple
+beam_size: 4
+ctc_weight: 0.5
+lm_weight: 0.0
+search_conf: {length_reward: 0.5, coverage: {weight: 0.1, threshold: 0.5}}
+"""
+
+
+@pytest.fixture
+def parsed(tmp_path):
+    """Parse a decode config and options."""
+    wavs = tmp_path / "wav.scp"
+    wavs.write_text("u a.wav\n")
+
+    def parse_it(text, *options, tool=ASR):
+        config = tmp_path / "decode.yaml"
+        config.write_text(text)
+        command = ["--config", str(config), "--output_dir", str(tmp_path / "out")]
+        command += ["--data_path_and_name_and_type", f"{wavs},speech,sound"]
+        return parse(get_parser(tool.module), [*command, *options])
+
+    return parse_it
+
+
+@pytest.mark.parametrize("tool", [ASR, MT])
+def test_numbers_that_are_text_are_the_same_run(parsed, tool):
+    numbers = AS_NUMBERS.replace("ctc_weight: 0.5\n", "") if tool is MT else AS_NUMBERS
+    text = AS_TEXT.replace("ctc_weight: 5e-1\n", "") if tool is MT else AS_TEXT
+    as_text, as_numbers = parsed(text, tool=tool), parsed(numbers, tool=tool)
+    assert run_options(as_text) == run_options(as_numbers)
+    assert as_text.search_conf == yaml.safe_load(AS_NUMBERS)["search_conf"]
+
+
+def test_the_command_line_takes_the_same_texts(parsed):
+    args = parsed("search: simple", "--search_conf", "length_reward=5e-1")
+    assert args.search_conf == {"length_reward": 0.5}
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("maxlenratio: .inf", "maxlenratio must be a number, not inf"),
+        ("maxlenratio: .nan", "maxlenratio must be a number, not nan"),
+        ("minlenratio: -.inf", "minlenratio must be a number, not -inf"),
+        ('ctc_weight: "7"', "ctc_weight must be from 0 to 1"),
+        ("lm_weight: true", "lm_weight must be a number, not True"),
+        ("beam_size: true", "beam_size must be a whole number of 1 or more, not True"),
+    ],
+)
+@pytest.mark.parametrize("search", ["simple", "explicit_length"])
+def test_what_is_no_number_is_named_at_the_door(parsed, capsys, line, message, search):
+    with pytest.raises(SystemExit) as stop:
+        parsed(f"search: {search}\n{line}")
+    assert stop.value.code == 2
+    assert f"decode.yaml: {message}" in capsys.readouterr().err

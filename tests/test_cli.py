@@ -1,0 +1,91 @@
+"""The command with readers that go, and terminals that cannot show everything."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.report.made import REFERENCES, write_lines, write_system
+
+COMMAND = [
+    sys.executable,
+    "-c",
+    "import sys, espnet_lenbias.cli as c; sys.exit(c.main())",
+]
+
+
+@pytest.fixture
+def report(tmp_path):
+    """Return the command that reports a folder, one row of which is not finished."""
+    texts = {**REFERENCES, "s2-u3": "\u4f60\u597d"}
+    write_lines(tmp_path / "data" / "dev" / "text", texts)
+    config = {"search": "simple", "beam_size": 4, "row": "\u4f60\u597d"}
+    files = {"text": {"s1-u1": "the cat"}}
+    write_system(tmp_path / "exp", "a", config, {"dev": files})
+    return ["report", str(tmp_path / "exp"), "--data", str(tmp_path / "data")]
+
+
+def run(command, **environment):
+    return subprocess.run(
+        [*COMMAND, *command],
+        capture_output=True,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("options", [["searches"], ["--help"], ["report", "--help"]])
+def test_a_reader_that_goes(options):
+    with subprocess.Popen(
+        [*COMMAND, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    # 128 + SIGPIPE, as shells have it; argparse takes it for nothing
+    assert process.returncode == (0 if "--help" in options else 141)
+
+
+def test_a_reader_that_goes_while_a_report_is_made(report, tmp_path):
+    with subprocess.Popen(
+        [*COMMAND, *report], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+    assert process.returncode == 141
+    assert (tmp_path / "exp" / "report" / "report.md").exists()
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"PYTHONIOENCODING": "latin-1"},
+        {"PYTHONIOENCODING": "ascii:strict"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0"},
+    ],
+)
+def test_signs_that_a_terminal_cannot_show(report, tmp_path, environment):
+    out = run(report, **environment)
+    assert out.returncode == 0, out.stderr
+    assert b"Traceback" not in out.stderr
+    assert rb"\u4f60\u597d" in out.stdout
+    text = (tmp_path / "exp" / "report" / "report.md").read_text(encoding="utf-8")
+    assert "\u4f60\u597d" in text
+
+
+def test_a_set_whose_name_is_not_of_the_locale(report, tmp_path):
+    for folder in (tmp_path / "data", tmp_path / "exp" / "a"):
+        (folder / "dev").rename(folder / "\u4f60")
+    out = run(report, LC_ALL="C", PYTHONUTF8="0")
+    assert out.returncode == 0, out.stderr
+    text = (tmp_path / "exp" / "report" / "report.md").read_text(encoding="utf-8")
+    assert "- \u4f60: 3 utterances" in text
+
+
+def test_references_in_another_encoding(report, tmp_path):
+    (tmp_path / "data" / "dev" / "text").write_bytes(b"s1-u1 caf\xe9\n")
+    out = run(report)
+    assert out.returncode == 2
+    (line,) = out.stderr.decode().splitlines()
+    assert line.startswith("espnet-lenbias report: error: ")
+    assert "data/dev/text, line 1 is no text in UTF-8" in line
