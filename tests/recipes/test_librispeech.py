@@ -284,6 +284,22 @@ def _rows(model: Path, *options: object) -> subprocess.CompletedProcess:
     return _local("rows", model, model.parent, "--conf", RECIPE / "conf", *options)
 
 
+def test_a_row_may_hold_numbers_as_text(tmp_path):
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    text = 'search: simple\nbeam_size: "4"\nlm_weight: "0"\nctc_weight: 0.0\n'
+    (conf / "decode_mine.yaml").write_text(
+        f"{text}search_conf: {{length_reward: 5e-1}}\n"
+    )
+    model = _write_model(tmp_path / "model.yaml")
+    run = _local("rows", model, tmp_path, "--conf", conf, "--rows", "mine")
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["mine_beam4_lm0.0"]
+    config = yaml.safe_load((tmp_path / "mine_beam4_lm0.0/decode.yaml").read_text())
+    assert (config["beam_size"], config["lm_weight"]) == (4, 0.0)
+    assert config["search_conf"] == {"length_reward": 0.5}
+
+
 def test_rows_beams_and_lm_weights(tmp_path):
     model = _write_model(tmp_path / "model.yaml", lm_file="l")
     beams = ("--beams", 4, 16, "--lm_weights", 0.0, 0.3)
