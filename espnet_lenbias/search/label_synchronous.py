@@ -4,13 +4,11 @@ A search adds its rule of ending to it; see :mod:`espnet_lenbias.search.beam_sea
 """
 
 import inspect
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
 
-from espnet_lenbias.errors import ScorerError
 from espnet_lenbias.espnet_compat import BeamSearch, ScorerInterface
 from espnet_lenbias.scorers import (
     Adapter,
@@ -18,16 +16,14 @@ from espnet_lenbias.scorers import (
     adapter_for,
     n_positions,
 )
+from espnet_lenbias.search.halves import decode_together
 from espnet_lenbias.search.hypotheses import Hypothesis, Score
 from espnet_lenbias.search.length_limits import LengthLimits, length_limits
 from espnet_lenbias.search.log_best import log_best
-from espnet_lenbias.search.loop import BatchDecoding
 from espnet_lenbias.search.primers import primers_of
 from espnet_lenbias.search.rules import EndingRule
 from espnet_lenbias.search.setup import PreBeam, SearchSetup
 from espnet_lenbias.search.trace import Trace
-
-logger = logging.getLogger(__name__)
 
 
 class SearchOptions(Protocol):
@@ -220,6 +216,7 @@ class LabelSynchronousSearch(BeamSearch):
             weights=self.weights,
             pre_beam=pre_beam,
             rule=self.rule,
+            beam_size=self.beam_size,
             eos=self.eos,
             nbest=self.options.nbest,
         )
@@ -242,63 +239,13 @@ class LabelSynchronousSearch(BeamSearch):
             if x_lengths[b] and (pre_lengths is None or pre_lengths[b]):
                 groups.setdefault(len(primer), []).append(b)
         for utts in groups.values():
-            for b, hyps, trace in self._decode(encoder_output, utts, limits, primers):
+            for b, hyps, trace in decode_together(
+                self.setup(), encoder_output, utts, limits, primers
+            ):
                 results[b], self.trace[b] = hyps, trace
                 for hyp in hyps:
                     hyp.steps = trace.steps
         return results
-
-    def _decode(
-        self,
-        encoder_output: EncoderOutput,
-        utts: list[int],
-        limits: list[LengthLimits],
-        primers: list[list[int]],
-    ) -> Iterator[tuple[int, list[Hypothesis], Trace]]:
-        """Decode utterances together, in halves of them where the memory is too small.
-
-        Args:
-            encoder_output: Of all utterances.
-            utts: Which of them.
-            limits: Of all utterances.
-            primers: Of all utterances, those of `utts` of one length.
-
-        Yields:
-            Each utterance with its hypotheses and its trace.
-        """
-        try:
-            decoding = BatchDecoding(
-                self.setup(),
-                encoder_output.take(utts),
-                [limits[b] for b in utts],
-                torch.tensor(
-                    [primers[b] for b in utts], device=encoder_output.x.device
-                ),
-            )
-            found = zip(utts, *decoding.run())
-        except RuntimeError as error:
-            if not _is_out_of_memory(error):
-                _check_frames(encoder_output, utts)
-                raise
-        else:
-            yield from found
-            return
-        # out of the handler, the frames that held the memory are gone
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        if len(utts) == 1:
-            raise MemoryError(
-                f"out of memory with beam_size {self.beam_size} and "
-                f"{encoder_output.lengths[utts[0]]} encoder frames in utterance "
-                f"{utts[0]} of the batch: lower beam_size, or cut the audio into shorter "
-                "pieces"
-            )
-        logger.warning(
-            f"out of memory with {len(utts)} utterances at once: going on in halves"
-        )
-        half = len(utts) // 2
-        for part in (utts[:half], utts[half:]):
-            yield from self._decode(encoder_output, part, limits, primers)
 
     def _room(self, primer: list[int]) -> int | None:
         """Return how many labels the scorers have positions for; None: any number.
@@ -336,21 +283,6 @@ def _nothing() -> None:
 
 def _gives_attention(adapter: Adapter) -> bool:
     return getattr(adapter, "return_attention", False)
-
-
-def _is_out_of_memory(error: RuntimeError) -> bool:
-    """Tell whether it is an allocation that failed, on a GPU or on the CPU."""
-    return isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
-
-
-def _check_frames(encoder_output: EncoderOutput, utts: list[int]) -> None:
-    """Say so where it is no scorer that NaN comes from."""
-    for b in utts:
-        if not encoder_output.frames(b).isfinite().all():
-            raise ScorerError(
-                f"the encoder output of utterance {b} of the batch holds NaN or "
-                "infinity: look at the audio, and at the model's dtype"
-            )
 
 
 def _lengths(name: str, x: torch.Tensor, lengths: torch.Tensor | None) -> list[int]:

@@ -26,6 +26,7 @@ class SearchSetup:
         weights: Scorer name -> its weight.
         pre_beam: None: partial scorers are asked for all labels.
         rule: What becomes of hypotheses that end.
+        beam_size: K.
         eos: The end label.
         nbest: How many hypotheses are returned; None: all that can be.
     """
@@ -34,5 +35,6 @@ class SearchSetup:
     weights: Mapping[str, float]
     pre_beam: PreBeam | None
     rule: EndingRule
+    beam_size: int
     eos: int
     nbest: int | None
