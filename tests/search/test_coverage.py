@@ -198,8 +198,8 @@ def test_scorer_that_does_not_tell_its_attention():
 @pytest.mark.parametrize(
     "value, message",
     [
-        ({"threshold": 0.5}, "coverage must be a mapping"),
-        ({"weight": 0.5, "treshold": 0.5}, "coverage must be a mapping"),
+        ({"threshold": 0.5}, "coverage needs a weight"),
+        ({"weight": 0.5, "treshold": 0.5}, "did you mean threshold"),
         (0.5, "coverage must be a mapping"),
         ({"weight": "much"}, "coverage.weight must be a number"),
         ({"weight": 0.5, "threshold": -1}, "coverage.threshold must be a number of 0"),
