@@ -245,7 +245,10 @@ def add_older_names(model_file: Path) -> None:
         return
     import torch  # here, not above: see the module's docstring
 
-    parameters = torch.load(model_file, map_location="cpu")
+    try:
+        parameters = torch.load(model_file, map_location="cpu")
+    except Exception:  # whoever loads the model says what is wrong with its file
+        return
     older = {
         re.sub(r"(\bembed\.out)\.(weight|bias)$", r"\1.0.\2", name): value
         for name, value in parameters.items()

@@ -224,6 +224,18 @@ def _interrupt(ready: Callable[[psutil.Process], object], *options: str) -> None
     assert not psutil.wait_procs(processes, timeout=PATIENCE)[1]
 
 
+def _where(client, folder) -> list[str]:
+    """Return the options for the cluster of a client, as docs/clusters.md has them."""
+    names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
+    for name in names:
+        (folder / f"{name}.pem").write_text(getattr(client.security, name))
+    lines = [f"{name}: {folder / name}.pem\n" for name in names]
+    config = folder / "c.yaml"
+    config.write_text("require_encryption: true\n" + "".join(lines))
+    address = client.scheduler.address.removeprefix("tls://")
+    return ["--cluster", address, "--cluster_config", str(config)]
+
+
 @needs_batches
 def test_a_run_through_all_mishaps_writes_what_one_process_does(
     client, transformer_model, wav_scp, tmp_path, caplog, monkeypatch
@@ -263,14 +275,7 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     caplog.set_level(logging.INFO)
-    address = client.scheduler.address.removeprefix("tls://")
-    names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
-    for name in names:
-        (tmp_path / f"{name}.pem").write_text(getattr(client.security, name))
-    lines = [f"{name}: {name}.pem\n" for name in names]
-    (tmp_path / "c.yaml").write_text("require_encryption: true\n" + "".join(lines))
-    where = ["--cluster", address, "--cluster_config", "c.yaml"]
-    assert cli.main(["decode", *where, *options]) == 1
+    assert cli.main(["decode", *_where(client, tmp_path), *options]) == 1
     killer.join()
     assert _files(out) == _files(tmp_path / "unbroken")
     assert len(_files(out)) == 12
@@ -631,7 +636,7 @@ def test_workers_warn_of_audio_of_another_rate(
         samples, rate = soundfile.read(f"{key}.wav")
         soundfile.write(f"{key}.wav", samples, 2 * rate)
     options = _options(transformer_model, "out")
-    assert cli.main(["decode", "--cluster", client.scheduler.address, *options]) == 0
+    assert cli.main(["decode", *_where(client, tmp_path), *options]) == 0
     warned = [m.split(":")[0] for m in caplog.messages if "samples a second" in m]
     assert sorted(warned) == ["Utterance utt2", "Utterance utt5"]
     assert "2 of 5 utterances have another sampling rate" in caplog.text

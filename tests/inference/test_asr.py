@@ -208,7 +208,9 @@ def test_mistakes_show_before_a_model_is_loaded(options, message, packed):
     ],
 )
 def test_options_that_only_look_wrong(options):
-    with pytest.raises(FileNotFoundError):  # of the model
+    with pytest.raises(
+        OptionError, match="^asr_model_file: no-such.pth cannot be read"
+    ):
         Speech2Text("no-such.yaml", "no-such.pth", search="simple", **options)
 
 
