@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
 from espnet_lenbias.options.audio_files import check_rate
 
@@ -121,9 +122,13 @@ def build_dataset(
         preprocess=task.build_preprocess_fn(train_args, False),
         allow_multi_rates=True,  # as ESPnet's inference, which reads file by file
     )
-    task.check_task_requirements(
-        dataset, allow_variable_data_keys, train=False, inference=True
-    )
+    try:
+        task.check_task_requirements(
+            dataset, allow_variable_data_keys, train=False, inference=True
+        )
+    except RuntimeError as e:  # names the data that the task takes, and what there is
+        why = " ".join(str(e).split())
+        raise OptionError(f"data_path_and_name_and_type: {why}") from e
     return Utterances(dataset, getattr(train_args, "frontend_conf", None))
 
 

@@ -29,6 +29,7 @@ from espnet_lenbias.options.decoding import parse
 from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.registry import ESPNET
+from espnet_lenbias.options.values import finite
 
 _PROG = "espnet-lenbias explain"
 _DEFAULTS = {"search": "explicit_length", "nbest": 5}
@@ -59,7 +60,7 @@ def get_parser() -> argparse.ArgumentParser:
     )
     add(
         "--doubtful",
-        type=float,
+        type=finite,
         metavar="SCORE",
         help="say that a result with a lower original score per label is not to be "
         "trusted; `espnet-lenbias report` of a development set tells such a score",

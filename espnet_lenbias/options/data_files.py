@@ -61,6 +61,11 @@ def read_lines(path: Path) -> dict[str, str]:
             lines = list(f)
     except UnicodeDecodeError as e:
         raise OptionError(f"{path} is no text file of lines `key value`") from e
+    if lines and lines[0].startswith("\ufeff"):
+        raise OptionError(
+            f"{path} begins with a byte order mark, which would be a part of the first "
+            "key: save it as UTF-8 without one"
+        )
     values: dict[str, str] = {}
     first_lines: dict[str, int] = {}
     for number, line in enumerate(lines, 1):

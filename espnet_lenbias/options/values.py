@@ -5,6 +5,7 @@ PyYAML. ESPnet's parsers read such a text as on a command line. Here every other
 giving an option reads it likewise, so that a config means the same everywhere.
 """
 
+import argparse
 import difflib
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +16,14 @@ from typing import Any
 _SWITCHES = dict.fromkeys(("y", "yes", "t", "true", "on", "1"), True) | dict.fromkeys(
     ("n", "no", "f", "false", "off", "0"), False
 )
+
+
+def finite(text: str) -> float:
+    """Read a number of a command line, for argparse, which names the option."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"must be a finite number, not {text}")
+    return value
 
 
 def number(

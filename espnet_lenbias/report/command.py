@@ -16,6 +16,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from espnet_lenbias.options.values import finite
+
 # What LibriSpeech's recipes call the set of the paper's error analysis.
 _USUAL_DETAIL = ("dev-other", "dev_other")
 
@@ -52,7 +54,7 @@ def get_parser() -> argparse.ArgumentParser:
     )
     add(
         "--doubtful",
-        type=float,
+        type=finite,
         metavar="SCORE",
         help="results with a lower original score per label are not to be trusted "
         "(default: below it are 5 %% of each set)",

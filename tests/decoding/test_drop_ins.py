@@ -12,6 +12,7 @@ import yaml
 from espnet2.slu.espnet_model import ESPnetSLUModel
 
 from espnet_lenbias import use_search
+from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding import unchanged_tool
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.options.decoding import get_parser
@@ -354,3 +355,19 @@ def test_another_tool_runs_unchanged(choice, maskctc, data, monkeypatch):
         == 0
     )
     assert called[0] == called[1]
+
+
+def test_data_that_the_task_does_not_take_are_named(model_of, data, tmp_path, capsys):
+    model = model_of("asr")
+    options = [
+        *model.options,
+        *("--data_path_and_name_and_type", f"{data}/wav.scp,sound,sound"),
+        *("--output_dir", str(tmp_path / "out"), "--search", "simple"),
+        *("--ctc_weight", "0.0", "--num_workers", "0"),
+    ]
+    with pytest.raises(SystemExit) as stop:
+        asr_inference.main(options)
+    assert stop.value.code == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "error: data_path_and_name_and_type: " in last
+    assert "speech" in last

@@ -115,3 +115,13 @@ def test_what_a_person_is_told():
     assert "A report of a development set" in how_trusted(-0.7, TRACE, None)
     simple = Trace("ended", kept=[2], running=[0], best_final=[-1.0])
     assert "spread" not in how_trusted(-0.7, simple, -0.6)
+
+
+@pytest.mark.parametrize("score", ["nan", "inf", "low"])
+def test_the_threshold_is_a_finite_number(score, tmp_path, capsys):
+    from espnet_lenbias.report.command import main
+
+    with pytest.raises(SystemExit) as stop:
+        main([str(tmp_path), "--data", str(tmp_path), "--doubtful", score])
+    assert stop.value.code == 2
+    assert "argument --doubtful: " in capsys.readouterr().err
