@@ -233,10 +233,13 @@ def assert_known_extras(requirement: str) -> None:
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
+# What ESPnet 202511 prints on its own, where 202611 writes it to the log.
+_OF_ESPNET = re.compile(r"^Failed to import Flash Attention.*\n", re.MULTILINE)
+
 
 def assert_same_output(printed: str, shown: str) -> None:
     """Verify that the same is shown; last digits of numbers depend on the machine."""
-    printed, shown = printed.strip(), shown.strip()
+    printed, shown = _OF_ESPNET.sub("", printed).strip(), shown.strip()
     assert _NUMBER.sub("0", printed) == _NUMBER.sub("0", shown)
     numbers = [[float(n) for n in _NUMBER.findall(text)] for text in (printed, shown)]
     assert numbers[0] == pytest.approx(numbers[1], abs=2e-3)
