@@ -88,15 +88,12 @@ def compare(
 
 def encode(model: Any, audio: Path) -> "torch.Tensor":
     """Return the encoder output of an audio file, (T, D)."""
+    # Here, not above: these load torch and ESPnet.
     import torch
 
-    speech = torch.from_numpy(read_audio(audio)).unsqueeze(0)
-    speech = speech.to(device=model.device, dtype=getattr(torch, model.dtype))
-    lengths = torch.tensor([speech.size(1)], device=model.device)
-    with torch.no_grad():
-        x, _ = model.asr_model.encode(speech=speech, speech_lengths=lengths)
-    output: torch.Tensor = x[0] if isinstance(x, tuple) else x  # with intermediate CTC
-    return output[0]
+    from espnet_lenbias.inference.encoding import encode_alone
+
+    return encode_alone(model, torch.from_numpy(read_audio(audio)))
 
 
 def row_search(model: Any, row: ComparedSearch) -> "BeamSearch":
@@ -172,13 +169,14 @@ class Contestant:
         """Return the best hypothesis of each utterance."""
         import torch
 
+        from espnet_lenbias.inference.encoding import padded
+
         ratios = (self.model.maxlenratio, self.model.minlenratio)
         with torch.no_grad():
             if len(encoded) == 1:
                 best: list[Hypothesis] = self.search(encoded[0], *ratios)[:1]
                 return best
-            lengths = torch.tensor([len(x) for x in encoded], device=encoded[0].device)
-            x = torch.nn.utils.rnn.pad_sequence(list(encoded), batch_first=True)
+            x, lengths = padded(encoded)
             return [nbest[0] for nbest in self.search(x, *ratios, x_lengths=lengths)]
 
     def _steps(self, n_utts: int) -> list[int]:
