@@ -12,9 +12,10 @@ from espnet_lenbias.espnet_compat import TooShortUttError
 
 Audio = torch.Tensor | np.ndarray  # (samples,)
 
-# Up to so many samples, the window of a long STFT, it may be the length that encoders
-# fail at. Half a second at 16 kHz is enough for each.
-_SHORT = 2048
+# Up to so many samples it may be the length that encoders fail at: one that makes one
+# frame of eight takes 17 in a stream, of 256 samples and more. Half a second at 16 kHz is
+# enough for each.
+_SHORT = 6000
 _ENOUGH = 8000
 
 
@@ -102,7 +103,7 @@ def short_audio_named(
     except TooShortUttError as e:
         raise AudioError(f"{too_short} ({e})") from e
     except RuntimeError as e:
-        if isinstance(e, ScorerError) or not is_short(speech):
+        if isinstance(e, ScorerError) or not is_short(len(speech)):
             raise
         silence = torch.zeros(_ENOUGH, *speech.shape[1:])
         if _can_encode(silence[: len(speech)], encode) or not _can_encode(
@@ -112,9 +113,9 @@ def short_audio_named(
         raise AudioError(too_short) from e
 
 
-def is_short(speech: Audio) -> bool:
+def is_short(n_samples: int) -> bool:
     """Tell whether audio may be too short for an encoder."""
-    return len(speech) <= _SHORT
+    return n_samples <= _SHORT
 
 
 @torch.no_grad()

@@ -184,6 +184,58 @@ def test_use_search_refuses_what_it_cannot_do(model, name, change):
         use_search(streaming, name)
 
 
+@pytest.mark.parametrize("last", [0, 1, 10, 100])
+def test_a_last_piece_of_less_than_a_frame(model, speech, last, monkeypatch):
+    """The result is that of the frames which ESPnet makes of the whole stream."""
+    streaming = Speech2TextStreaming(**model.files, **DECODING, **OURS)
+    theirs = espnets.Speech2TextStreaming(**model.files, **DECODING)
+    frames, espnet_frames = spy(streaming, monkeypatch), spy(theirs, monkeypatch)
+    start, end = speech[0][:8000], speech[0][8000 : 8000 + last]
+    for recogniser in (streaming, theirs):
+        recogniser(start, is_final=False)
+    found = streaming(end)
+    theirs(end)
+    x = torch.cat(frames)
+    assert torch.equal(x, torch.cat(espnet_frames))
+    offline = ExplicitLengthBeamSearch(**settings_of(streaming.beam_search), nbest=2)
+    assert labels(found) == [hyp.yseq[1:-1].tolist() for hyp in offline(x)]
+
+
+@pytest.mark.parametrize("lengths", [[0], [10], [300, 1], [194, 300], [5] * 40])
+def test_a_stream_that_is_too_short_as_a_whole(model, speech, lengths):
+    streaming = Speech2TextStreaming(**model.files, **DECODING, **OURS)
+    wanted = labels(streaming(speech[0]))
+    *pieces, last = np.split(speech[1][: sum(lengths)], np.cumsum(lengths)[:-1])
+    for piece in pieces:
+        streaming(piece, is_final=False)
+    message = f"^the audio is too short for the encoder: {sum(lengths)} samples"
+    with pytest.raises(AudioError, match=message):
+        streaming(last)
+    assert labels(streaming(speech[0])) == wanted
+
+
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+def test_pieces_of_less_than_espnet_keeps(search, speech, tmp_path):
+    """It keeps three hops and what is over, more than a window of two hops and a half."""
+    options = {
+        **SPEECH,
+        "frontend_conf": {**SPEECH["frontend_conf"], "win_length": 200},
+        "encoder": "contextual_block_transformer",
+        "encoder_conf": {**SPEECH["encoder_conf"], **BLOCKS},
+    }
+    files = make_model(tmp_path / "m", "asr", ASRTask, TOKENS, **options).files
+    found = []
+    for ends in ([100, 230, 900], [100, 900]):
+        streaming = Speech2TextStreaming(
+            **files, **{**DECODING, "nbest": 1}, search=search
+        )
+        *pieces, last = np.split(speech[0], ends)
+        for piece in pieces:
+            streaming(piece, is_final=False)
+        found.append(labels(streaming(last)))
+    assert found[0] == found[1] != [[]]
+
+
 def test_broken_audio_and_what_it_leaves_behind(model, speech):
     recogniser = Speech2TextStreaming(**model.files, **DECODING, **OURS)
     streaming = ChunkedRecognizer(recogniser, PIECE)

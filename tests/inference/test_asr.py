@@ -379,7 +379,7 @@ def test_an_empty_list(recogniser):
 
 
 @pytest.mark.parametrize(
-    "n_samples, error", [(400, ScorerError), (3000, ScorerError), (3000, RuntimeError)]
+    "n_samples, error", [(400, ScorerError), (7000, ScorerError), (7000, RuntimeError)]
 )
 def test_other_errors_are_not_put_down_to_the_audio(
     recogniser, n_samples, error, monkeypatch
