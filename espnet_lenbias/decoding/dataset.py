@@ -11,12 +11,12 @@ import torch
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
 from espnet_lenbias.options.audio_files import (
-    SOUND,
     check_rate,
     check_whole,
     scale_warning,
     training_types,
 )
+from espnet_lenbias.options.data_files import SOUND
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,10 @@ import humanfriendly  # as ESPnet reads `16k`
 import soundfile
 
 from espnet_lenbias.errors import AudioError
+from espnet_lenbias.options.data_files import SOUND
 
 if TYPE_CHECKING:
     import numpy as np
-
-# ESPnet's types of data whose lines name files that soundfile opens.
-SOUND = ("sound", "multi_columns_sound", "variable_columns_sound")
 
 _USUAL_RATE = 16000  # of ESPnet's frontends
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from espnet_lenbias.options.data_files import KEYED
+from espnet_lenbias.options.data_files import KEYED, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.packed_model import check_archive, is_archive
 from espnet_lenbias.options.registry import (
@@ -156,7 +156,8 @@ def _read_config(
 
 
 def _check_files(options: Mapping[str, Any]) -> None:
-    """Verify that the files which the options name are there."""
+    """Verify that the files which the options name are there, and the types of data."""
+    check_types(options[_DATA])
     files = {
         key: value
         for key, value in options.items()

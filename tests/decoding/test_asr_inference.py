@@ -401,6 +401,16 @@ def test_commands_that_fail(transformer_model, wav_scp, tmp_path, caplog):
     assert f"Utterance utt3: {commands['utt3']} has {2 * RATE} samples" in caplog.text
 
 
+def test_a_type_of_data_that_is_no_audio(transformer_model, wav_scp, tmp_path, capsys):
+    command = _command(transformer_model, wav_scp, tmp_path / "out")
+    with pytest.raises(SystemExit) as e:
+        asr_inference.main([word.replace(",sound", ",text") for word in command])
+    assert e.value.code == 2
+    error = capsys.readouterr().err
+    assert f"error: data_path_and_name_and_type: {wav_scp},speech,text: " in error
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_option_of_the_search_in_the_wrong_place(
     transformer_model, wav_scp, tmp_path, capsys
 ):
