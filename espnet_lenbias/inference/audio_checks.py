@@ -21,7 +21,7 @@ _ENOUGH = 8000
 
 def is_finite(wave: Audio) -> bool:
     """Tell whether all samples are numbers."""
-    return bool(torch.as_tensor(wave).isfinite().all())
+    return bool(_as_tensor(wave).isfinite().all())
 
 
 def check_audio(wave: Audio, name: str = "the audio") -> None:
@@ -43,7 +43,7 @@ def check_samples(wave: Any, name: str) -> None:
 
     Raises:
         AudioError: It is of another shape than (samples,) or (samples, channels).
-        TypeError: It is something else, or of a type that no samples have.
+        TypeError: It is something else, of a type that no samples have, or masked.
     """
     if not isinstance(wave, Audio) or not wave.ndim:
         raise TypeError(
@@ -55,10 +55,26 @@ def check_samples(wave: Any, name: str) -> None:
             f"{name} is of shape {tuple(wave.shape)}: give (samples,), or (samples, "
             "channels)"
         )
+    if isinstance(wave, np.ma.MaskedArray) and np.ma.is_masked(wave):
+        raise TypeError(
+            f"{name} has samples that are masked: give what is to be heard in their "
+            "place, such as wave.filled(0)"
+        )
+    if isinstance(wave, torch.Tensor) and wave.layout != torch.strided:
+        raise TypeError(f"{name} is a sparse tensor: give wave.to_dense()")
     if not _is_signed(wave):
         raise TypeError(
             f"{name} holds {wave.dtype}: give floats from -1 to 1, or signed integers"
         )
+
+
+def _as_tensor(wave: Audio) -> torch.Tensor:
+    """Return an array as a tensor: torch takes no other byte order, and no flipped one."""
+    if isinstance(wave, np.ndarray):
+        kind = wave.dtype.newbyteorder("=")
+        kind = np.dtype("f8") if kind.kind == "f" and kind.itemsize > 8 else kind
+        wave = np.ascontiguousarray(wave, dtype=kind)
+    return torch.as_tensor(wave)
 
 
 def _is_signed(wave: Audio) -> bool:
@@ -74,7 +90,7 @@ def as_samples(wave: Audio) -> torch.Tensor:
     Args:
         wave: (samples,) or (samples, channels), see :func:`check_samples`.
     """
-    samples = torch.as_tensor(wave)
+    samples = _as_tensor(wave)
     if samples.is_floating_point():
         return samples
     return samples.float() / -float(torch.iinfo(samples.dtype).min)

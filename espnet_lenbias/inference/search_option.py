@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -14,7 +15,11 @@ from espnet_lenbias.inference.audio_checks import (
     short_audio_named,
 )
 from espnet_lenbias.inference.ctc_checks import check_ctc
-from espnet_lenbias.inference.model_checks import check_labels, check_parameters
+from espnet_lenbias.inference.model_checks import (
+    check_labels,
+    check_parameters,
+    check_place,
+)
 from espnet_lenbias.inference.model_loading import broken_files_named
 from espnet_lenbias.inference.use_search import use_search
 from espnet_lenbias.options.packed_model import model_files
@@ -78,7 +83,9 @@ class SearchOptionMixin(_EspnetClass):
             use_search(self, search, **conf)
 
     @classmethod
-    def from_pretrained(cls, model_tag: str | None = None, **kwargs: Any) -> Self:
+    def from_pretrained(
+        cls, model_tag: str | Path | None = None, **kwargs: Any
+    ) -> Self:
         """Build an inference object from a packed ``.zip`` or a model-zoo tag.
 
         Args:
@@ -128,6 +135,7 @@ class SearchOptionMixin(_EspnetClass):
             if parameter.default is not parameter.empty
         }
         options = {**defaults, **given.arguments}
+        check_place(options)
         cls._check_model(search, options)
         check_labels(options)
         return given

@@ -114,6 +114,14 @@ def test_the_final_result_is_the_offline_one(model, speech, may_repeat, monkeypa
     assert n_partial > 2 * len(speech) or not may_repeat
 
 
+def test_numbers_that_are_text(model):
+    text = {"decoder_text_length_limit": "0", "encoded_feat_length_limit": "0"}
+    switches = {"normalize_length": "false", "disable_repetition_detection": "no"}
+    search = Speech2TextStreaming(**model.files, **OURS, **text, **switches).beam_search
+    assert isinstance(search, OnlineExplicitLengthBeamSearch)
+    assert search.disable_repetition_detection is False
+
+
 def test_one_piece(model, speech):
     streaming = Speech2TextStreaming(**model.files, **DECODING, **OURS)
     text, tokens, ids, hypothesis = streaming(speech[0])[0]
@@ -156,6 +164,11 @@ def test_without_a_search_it_is_espnets_own(model, speech):
         ({"encoded_feat_length_limit": 9, **OURS}, "^encoded_feat_length_limit does"),
         ({"decoder_text_length_limit": 9, **OURS}, "^decoder_text_length_limit does"),
         ({"normalize_length": True, **OURS}, "normalize_length does not go with"),
+        (
+            {"decoder_text_length_limit": "x"},
+            "decoder_text_length_limit must be a whole",
+        ),
+        ({"encoded_feat_length_limit": "9", **OURS}, "^encoded_feat_length_limit does"),
         ({"search": "explicit_lenght"}, "did you mean explicit_length"),
     ],
 )
