@@ -63,7 +63,9 @@ class Speech2TextStreaming(SearchOptionMixin, EspnetStreaming):
         if self.search == ESPNET:
             return super().__call__(speech, is_final)
         try:
-            check_samples(speech, "the chunk")
+            states = self.frontend_states
+            before = states["waveform_buffer"] if states else None
+            check_samples(speech, "the chunk", before)
             if not is_finite(speech):
                 raise AudioError("the chunk holds NaN or infinity")
             samples = as_samples(speech)
@@ -86,12 +88,19 @@ class Speech2TextStreaming(SearchOptionMixin, EspnetStreaming):
     def apply_frontend(
         self, speech: torch.Tensor, prev_states: Any = None, is_final: bool = False
     ) -> Any:
-        """Wait for more samples where ESPnet wants to keep more than have come."""
+        """Wait for more samples where ESPnet wants to keep more than have come.
+
+        The last ones are filled up to a window here: ESPnet does so for one channel.
+        """
         known = (
             prev_states["waveform_buffer"] if prev_states is not None else speech[:0]
         )
         half_window = math.ceil(math.ceil(self.win_length / self.hop_length) / 2)
         n_frames = (len(known) + len(speech)) // self.hop_length
+        missing = self.win_length - len(known) - len(speech)
+        if is_final and missing > 0:
+            silence = speech.new_zeros(missing, *speech.shape[1:])
+            speech = torch.cat([speech, silence])
         if is_final or n_frames >= 2 * half_window - 1:
             return super().apply_frontend(speech, prev_states, is_final)
         return None, None, {"waveform_buffer": torch.cat([known, speech])}

@@ -38,8 +38,13 @@ def check_audio(wave: Audio, name: str = "the audio") -> None:
         raise AudioError(f"{name} holds NaN or infinity")
 
 
-def check_samples(wave: Any, name: str) -> None:
+def check_samples(wave: Any, name: str, before: torch.Tensor | None = None) -> None:
     """Verify that this is an array of samples, not a file name or the like.
+
+    Args:
+        wave: What was given.
+        name: What a message calls it.
+        before: Samples of the same stream; None: there are none yet.
 
     Raises:
         AudioError: It is of another shape than (samples,) or (samples, channels).
@@ -50,7 +55,13 @@ def check_samples(wave: Any, name: str) -> None:
             f"{name} is a {type(wave).__name__}: give its samples, an array or a "
             "tensor (samples,), such as soundfile.read(path)[0]"
         )
-    if wave.ndim > 2 or (wave.ndim == 2 and 0 < len(wave) < wave.shape[1]):
+    if before is not None and before.shape[1:] != wave.shape[1:]:
+        raise AudioError(
+            f"{name} is of shape {tuple(wave.shape)}, and what came before it was of "
+            f"(samples{''.join(f', {n}' for n in before.shape[1:])})"
+        )
+    looks_turned = wave.ndim == 2 and 0 < len(wave) < wave.shape[1]
+    if wave.ndim > 2 or (looks_turned and before is None):
         raise AudioError(
             f"{name} is of shape {tuple(wave.shape)}: give (samples,), or (samples, "
             "channels)"

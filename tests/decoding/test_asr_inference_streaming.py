@@ -214,6 +214,24 @@ def test_a_last_piece_of_less_than_a_frame(model, speech, last, monkeypatch):
     assert labels(found) == [hyp.yseq[1:-1].tolist() for hyp in offline(x)]
 
 
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+@pytest.mark.parametrize("n_samples", [5 * PIECE, 8001, 9700])
+def test_two_channels_are_the_first_one(n_samples, search, model, speech):
+    """As for the other tools, whatever the last piece brings."""
+    streaming = Speech2TextStreaming(**model.files, **DECODING, search=search)
+    in_chunks = ChunkedRecognizer(streaming, PIECE)
+    wave = torch.tensor(speech[0][:n_samples])
+    both = torch.stack([wave, torch.zeros_like(wave)], dim=1)
+    assert labels(in_chunks(both)) == labels(in_chunks(wave)) != [[]]
+    if search == "explicit_length":
+        streaming(both, is_final=False)
+        message = (
+            r"the chunk is of shape \(9,\), and .* before it was of \(samples, 2\)"
+        )
+        with pytest.raises(AudioError, match=message):
+            streaming(wave[:9])
+
+
 @pytest.mark.parametrize("lengths", [[0], [10], [300, 1], [194, 300], [5] * 40])
 def test_a_stream_that_is_too_short_as_a_whole(model, speech, lengths):
     streaming = Speech2TextStreaming(**model.files, **DECODING, **OURS)
