@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from espnet2.text.sentencepiece_tokenizer import SentencepiecesTokenizer
+from sentencepiece import SentencePieceProcessor
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.inference.ctc_checks import train_config
@@ -35,6 +37,26 @@ def broken_files_named(options: Mapping[str, Any]) -> Iterator[None]:
         if problem is None:
             raise
         raise OptionError(problem) from e
+
+
+def check_bpe_model(inference: Any) -> None:
+    """Verify the model of word pieces, which ESPnet reads with the first text.
+
+    Args:
+        inference: The inference object, its models loaded.
+
+    Raises:
+        OptionError: Names the file.
+    """
+    tokenizer = getattr(inference, "tokenizer", None)
+    if isinstance(tokenizer, SentencepiecesTokenizer):
+        try:
+            SentencePieceProcessor().load(tokenizer.model)
+        except (OSError, RuntimeError) as e:
+            raise OptionError(
+                f"bpemodel: {tokenizer.model} is not there, or is no model of "
+                f"sentencepiece: {' '.join(str(e).split())}"
+            ) from e
 
 
 def _problem(error: Exception, options: Mapping[str, Any]) -> str | None:

@@ -20,7 +20,10 @@ from espnet_lenbias.inference.model_checks import (
     check_parameters,
     check_place,
 )
-from espnet_lenbias.inference.model_loading import broken_files_named
+from espnet_lenbias.inference.model_loading import (
+    broken_files_named,
+    check_bpe_model,
+)
 from espnet_lenbias.inference.use_search import use_search
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.registry import (
@@ -76,6 +79,7 @@ class SearchOptionMixin(_EspnetClass):
         with broken_files_named(options):
             super().__init__(*given.args, **given.kwargs)
         check_parameters(self, options)
+        check_bpe_model(self)
         self.search = ESPNET
         self.batch_size = batch_size
         check_ctc(self)

@@ -122,6 +122,17 @@ def test_statistics_that_are_none(search, write, spoilt, tmp_path):
     )
 
 
+@pytest.mark.parametrize("content", [b"garbage", b"", None])
+@pytest.mark.parametrize("search", ["espnet", "simple"])
+def test_word_pieces_that_are_none(search, content, spoilt, tmp_path):
+    path = tmp_path / "bpe.model"
+    if content is not None:
+        path.write_bytes(content)
+    options = {"token_type": "bpe", "bpemodel": str(path), "ctc_weight": 0.0}
+    with pytest.raises(OptionError, match=f"^bpemodel: {path} is not there, or is no"):
+        Speech2Text(**spoilt, **options, search=search)
+
+
 def test_the_tool_ends_with_one_line(spoilt, wav_scp, tmp_path, capsys):
     _spoil("text", Path(spoilt["asr_model_file"]))
     options = [word for key, value in spoilt.items() for word in (f"--{key}", value)]
