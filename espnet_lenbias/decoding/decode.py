@@ -16,7 +16,7 @@ from espnet_lenbias.decoding.dataset import (
     reason,
 )
 from espnet_lenbias.decoding.journal import ResultRow
-from espnet_lenbias.decoding.log_markers import RATE_WARNING, paired_markers
+from espnet_lenbias.decoding.log_markers import AUDIO_WARNINGS, paired_markers
 from espnet_lenbias.decoding.result_folder import Outcome, empty_value
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import set_all_random_seed
@@ -94,9 +94,10 @@ def decode(
     """
     for batch in batches:
         readable = []
-        for key, data, warning in batch:
-            if warning:
-                logging.warning(f"Utterance {key}: {warning}", extra={RATE_WARNING: 1})
+        for key, data, *warnings in batch:
+            for kind, warning in zip(AUDIO_WARNINGS, warnings, strict=True):
+                if warning:
+                    logging.warning(f"Utterance {key}: {warning}", extra={kind: 1})
             if isinstance(data, Unreadable):
                 yield key, data.reason
             else:

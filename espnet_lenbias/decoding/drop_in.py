@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.decoding.folder_lock import locked
-from espnet_lenbias.decoding.log_markers import RATE_WARNING, counted
+from espnet_lenbias.decoding.log_markers import audio_warnings
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.errors import OptionError, OtherRunError
 from espnet_lenbias.espnet_compat import commandline, decodes_batches
@@ -66,18 +66,14 @@ def run(
         with locked(folder):
             results = ResultFolder(folder, data, run_options(args))
             print(commandline(), file=sys.stderr)
-            with counted(RATE_WARNING) as other_rate:
+            with audio_warnings() as warnings:
                 failures = _decode_pending(tool, args, results, decode)
     except (OptionError, OtherRunError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     except OSError as e:
         parser.exit(2, f"{parser.prog}: error: {_what_failed(e)}\n")
-    if other_rate.count:
-        logging.warning(
-            f"{other_rate.count} of {len(data)} utterances have another sampling rate "
-            "than the model's, so their texts are not to be trusted: resample the audio "
-            "and decode into another folder"
-        )
+    for line in warnings.summary(len(data)):
+        logging.warning(line)
     return _report(failures, len(data))
 
 

@@ -12,6 +12,7 @@ five best hypotheses are shown.
 """
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,9 +21,11 @@ import yaml
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.audio_files import (
     audio_rate,
-    check_one_channel,
+    check_audio_file,
     check_rate,
     read_audio,
+    scale_warning,
+    training_types,
 )
 from espnet_lenbias.options.decoding import get_parser as inference_parser
 from espnet_lenbias.options.decoding import parse
@@ -73,15 +76,20 @@ def main(cmd: Sequence[str] | None = None) -> int:
     parser = get_parser()
     own, rest = parser.parse_known_args(cmd)
     try:
-        check_one_channel(own.audio)
+        check_audio_file(own.audio)
         args = decoding_options(own, rest)
         files = model_files(own.model)
         vars(args).update(files, model_tag=None)  # found already
         config = yaml.safe_load(Path(files["asr_train_config"]).read_text("utf-8"))
         check_rate(own.audio, audio_rate(own.audio), config.get("frontend_conf"))
+        trained_on = training_types(config).get("speech")
+        warning = scale_warning(str(own.audio), "sound", False, trained_on)
         own.output_dir.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
+
+    if warning:
+        print(f"{parser.prog}: warning: {warning}", file=sys.stderr)
 
     # Here, not above: these load torch and ESPnet.
     from espnet_lenbias.decoding.dataset import reason

@@ -27,6 +27,8 @@ from espnet_lenbias.decoding.plain_files import (
 # What stands for a hypothesis that is not there, beside the empty text and labels.
 _EMPTY = {"score": "nan", "original_score": "nan", "steps": "0"}
 
+_ON_ONE_LINE = str.maketrans("\r\n", "  ")
+
 # The key of an utterance with its row, or with the reason why it has none.
 Outcome = tuple[str, ResultRow | str]
 
@@ -105,7 +107,7 @@ class ResultFolder:
         Raises:
             OSError: Names the file that could not be written.
         """
-        row = {name: value.replace("\n", " ") for name, value in row.items()}
+        row = {name: value.translate(_ON_ONE_LINE) for name, value in row.items()}
         entry = self._entries[key] = Entry(row, self._data[key])
         self._note(entry_line(key, entry))
         for name, value in row.items():

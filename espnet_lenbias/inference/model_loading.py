@@ -6,9 +6,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from espnet2.text.sentencepiece_tokenizer import SentencepiecesTokenizer
+from sentencepiece import SentencePieceProcessor
 
 from espnet_lenbias.errors import OptionError
+from espnet_lenbias.inference.ctc_checks import train_config
 
 # Options of ESPnet's that hold another kind of file: an n-gram LM.
 _NO_CHECKPOINTS = ("ngram_file",)
@@ -35,6 +39,26 @@ def broken_files_named(options: Mapping[str, Any]) -> Iterator[None]:
         raise OptionError(problem) from e
 
 
+def check_bpe_model(inference: Any) -> None:
+    """Verify the model of word pieces, which ESPnet reads with the first text.
+
+    Args:
+        inference: The inference object, its models loaded.
+
+    Raises:
+        OptionError: Names the file.
+    """
+    tokenizer = getattr(inference, "tokenizer", None)
+    if isinstance(tokenizer, SentencepiecesTokenizer):
+        try:
+            SentencePieceProcessor().load(tokenizer.model)
+        except (OSError, RuntimeError) as e:
+            raise OptionError(
+                f"bpemodel: {tokenizer.model} is not there, or is no model of "
+                f"sentencepiece: {' '.join(str(e).split())}"
+            ) from e
+
+
 def _problem(error: Exception, options: Mapping[str, Any]) -> str | None:
     """Return which file an error in loading comes from, or None: from no file."""
     for key, value in options.items():
@@ -44,6 +68,9 @@ def _problem(error: Exception, options: Mapping[str, Any]) -> str | None:
             problem = _checkpoint_problem(Path(value))
             if problem:
                 return f"{key}: {value} {problem}"
+    problem = _stats_problem(options)
+    if problem:
+        return problem
     if isinstance(error, RuntimeError) and "size mismatch" in str(error):
         files = ", ".join(
             f"{key} {value}"
@@ -83,3 +110,33 @@ def _checkpoint_problem(path: Path) -> str | None:
         why = str(e).strip().partition("\n")[0]
         return f"is no checkpoint of torch, or a damaged one: {why}"
     return None
+
+
+def _stats_problem(options: Mapping[str, Any]) -> str | None:
+    """Return which training config names statistics of features that are none."""
+    ends = ("_train_config", "_model_file")
+    tools = [key.removesuffix(end) for key in options for end in ends if end in key]
+    for tool in dict.fromkeys(tools):
+        for section, conf in train_config(options, tool).items():
+            file = conf.get("stats_file") if isinstance(conf, Mapping) else None
+            if isinstance(file, str) and Path(file).is_file() and not _is_stats(file):
+                given = options.get(f"{tool}_train_config")
+                config = given or f"of {options[f'{tool}_model_file']}"
+                return (
+                    f"{tool}_train_config {config}: {section}: stats_file: {file} is no "
+                    "numpy file of sums of features, or a damaged one: copy it anew from "
+                    "where the model was trained"
+                )
+    return None
+
+
+def _is_stats(file: str) -> bool:
+    """Tell whether a file has what ESPnet normalises features by."""
+    try:
+        stats = np.load(file)
+        if isinstance(stats, np.ndarray):  # as Kaldi's
+            return stats.ndim > 1 and len(stats) > 1
+        with stats:
+            return all(stats[key] is not None for key in ("count", "sum", "sum_square"))
+    except Exception:  # of many kinds, for all that is no such file
+        return False

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -14,8 +15,15 @@ from espnet_lenbias.inference.audio_checks import (
     short_audio_named,
 )
 from espnet_lenbias.inference.ctc_checks import check_ctc
-from espnet_lenbias.inference.model_checks import check_labels, check_parameters
-from espnet_lenbias.inference.model_loading import broken_files_named
+from espnet_lenbias.inference.model_checks import (
+    check_labels,
+    check_parameters,
+    check_place,
+)
+from espnet_lenbias.inference.model_loading import (
+    broken_files_named,
+    check_bpe_model,
+)
 from espnet_lenbias.inference.use_search import use_search
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.registry import (
@@ -71,6 +79,7 @@ class SearchOptionMixin(_EspnetClass):
         with broken_files_named(options):
             super().__init__(*given.args, **given.kwargs)
         check_parameters(self, options)
+        check_bpe_model(self)
         self.search = ESPNET
         self.batch_size = batch_size
         check_ctc(self)
@@ -78,7 +87,9 @@ class SearchOptionMixin(_EspnetClass):
             use_search(self, search, **conf)
 
     @classmethod
-    def from_pretrained(cls, model_tag: str | None = None, **kwargs: Any) -> Self:
+    def from_pretrained(
+        cls, model_tag: str | Path | None = None, **kwargs: Any
+    ) -> Self:
         """Build an inference object from a packed ``.zip`` or a model-zoo tag.
 
         Args:
@@ -128,6 +139,7 @@ class SearchOptionMixin(_EspnetClass):
             if parameter.default is not parameter.empty
         }
         options = {**defaults, **given.arguments}
+        check_place(options)
         cls._check_model(search, options)
         check_labels(options)
         return given

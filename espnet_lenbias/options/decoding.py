@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 import yaml
 
-from espnet_lenbias.options.data_files import KEYED
+from espnet_lenbias.options.data_files import KEYED, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
-from espnet_lenbias.options.packed_model import check_archive, is_archive
+from espnet_lenbias.options.packed_model import check_tag
 from espnet_lenbias.options.registry import (
     ESPNET,
     available_searches,
@@ -156,7 +156,8 @@ def _read_config(
 
 
 def _check_files(options: Mapping[str, Any]) -> None:
-    """Verify that the files which the options name are there."""
+    """Verify that the files which the options name are there, and the types of data."""
+    check_types(options[_DATA])
     files = {
         key: value
         for key, value in options.items()
@@ -172,8 +173,8 @@ def _check_files(options: Mapping[str, Any]) -> None:
             config = key.replace("_model_file", "_train_config")
             if options[config] is None:
                 _check_config_beside(key, Path(path), config)
-    if options["model_tag"] is not None and is_archive(options["model_tag"]):
-        check_archive(Path(options["model_tag"]))
+    if options["model_tag"] is not None:
+        check_tag(options["model_tag"])
 
 
 def _check_train_config(key: str, path: Path) -> None:

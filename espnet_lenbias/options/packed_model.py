@@ -35,7 +35,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LISTING = ".files.json"
 
 
-def model_files(tag: str) -> dict[str, str]:
+def model_files(tag: str | Path) -> dict[str, str]:
     """Return the constructor arguments that hold a model's files.
 
     Args:
@@ -44,11 +44,40 @@ def model_files(tag: str) -> dict[str, str]:
 
     Raises:
         FileNotFoundError: the name ends in ``.zip``, and no such file is there.
-        OptionError: the file is not a packed ESPnet model, or cannot be unpacked.
+        OptionError: the file is not a packed ESPnet model, or cannot be unpacked; it is
+            no name of a model, or the model zoo does not have it.
     """
+    check_tag(tag)
+    tag = str(tag)
     if is_archive(tag):
         return unpack_model(Path(tag))
-    return espnet_compat.download_pretrained(tag)
+    try:
+        return espnet_compat.download_pretrained(tag)
+    except Exception as e:  # of every kind: of the net, of the disk, of the zoo's own
+        raise OptionError(
+            f"model_tag: the model zoo gives no model {tag} "
+            f"({type(e).__name__}: {_one_line(e)}): give a tag that it lists, or a packed "
+            "model on disk"
+        ) from e
+
+
+def check_tag(tag: Any) -> None:
+    """Verify that this can be the name of a model: of a file, or of one in the zoo.
+
+    Raises:
+        FileNotFoundError: See :func:`model_files`.
+        OptionError: Likewise.
+    """
+    what = "give the name of a packed model (.zip) on disk, or a tag of the model zoo"
+    if not isinstance(tag, str | Path) or not str(tag).strip():
+        raise OptionError(f"model_tag: {tag!r} is no name of a model: {what}")
+    if Path(tag).is_dir():
+        raise OptionError(
+            f"model_tag: {tag} is a folder: {what}; of a model that is not packed give "
+            "its files, such as asr_train_config and asr_model_file"
+        )
+    if is_archive(str(tag)) or isinstance(tag, Path):
+        check_archive(Path(tag))
 
 
 def is_archive(tag: str) -> bool:

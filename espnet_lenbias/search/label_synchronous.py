@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import torch
 
 from espnet_lenbias.espnet_compat import BeamSearch, ScorerInterface
+from espnet_lenbias.options.values import count, number, switch, whole
 from espnet_lenbias.scorers import (
     Adapter,
     EncoderOutput,
@@ -95,14 +96,17 @@ class LabelSynchronousSearch(BeamSearch):
         Raises:
             ValueError: A value that no search can be made of.
         """
-        if normalize_length:
+        if switch("normalize_length", normalize_length):
             raise ValueError(
                 "normalize_length ranks by the score per label, which this search does "
                 "not: set normalize_length to false, or take `search: simple` with "
                 "`search_conf: {length_norm: true}`"
             )
-        if beam_size < 1:
-            raise ValueError(f"beam_size must be 1 or more, not {beam_size}")
+        beam_size = count("beam_size", beam_size)
+        vocab_size = count("vocab_size", vocab_size)
+        sos, eos = whole("sos", sos), whole("eos", eos)
+        weights = {name: number(f"weights: {name}", w) for name, w in weights.items()}
+        pre_beam_ratio = number("pre_beam_ratio", pre_beam_ratio)
         if not 0 <= eos < vocab_size:
             raise ValueError(
                 f"eos must be one of the labels 0 to {vocab_size - 1}, not {eos}"

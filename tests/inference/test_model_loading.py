@@ -4,6 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -91,6 +92,45 @@ def test_a_missing_file_that_the_config_names(search, spoilt):
         f"a file of the model cannot be read (named in {config}?): gone.npz: No such "
         "file or directory"
     )
+
+
+def _text(path):
+    path.write_text("mean 0.5\n")
+
+
+def _cut(path):
+    np.savez(path, count=10, sum=np.zeros(20), sum_square=np.ones(20))
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def _other_names(path):
+    np.savez(path, mean=np.zeros(20))
+
+
+@pytest.mark.parametrize("write", [_text, _cut, Path.touch, _other_names])
+@pytest.mark.parametrize("search", ["espnet", "simple"])
+def test_statistics_that_are_none(search, write, spoilt, tmp_path):
+    config, stats = Path(spoilt["asr_train_config"]), tmp_path / "stats.npz"
+    options = yaml.safe_load(config.read_text())
+    options |= {"normalize": "global_mvn", "normalize_conf": {"stats_file": str(stats)}}
+    config.write_text(yaml.safe_dump(options))
+    write(stats)
+    with pytest.raises(OptionError) as e:
+        Speech2Text(**spoilt, search=search, ctc_weight=0.0)
+    assert str(e.value).startswith(
+        f"asr_train_config {config}: normalize_conf: stats_file: {stats} is no numpy file"
+    )
+
+
+@pytest.mark.parametrize("content", [b"garbage", b"", None])
+@pytest.mark.parametrize("search", ["espnet", "simple"])
+def test_word_pieces_that_are_none(search, content, spoilt, tmp_path):
+    path = tmp_path / "bpe.model"
+    if content is not None:
+        path.write_bytes(content)
+    options = {"token_type": "bpe", "bpemodel": str(path), "ctc_weight": 0.0}
+    with pytest.raises(OptionError, match=f"^bpemodel: {path} is not there, or is no"):
+        Speech2Text(**spoilt, **options, search=search)
 
 
 def test_the_tool_ends_with_one_line(spoilt, wav_scp, tmp_path, capsys):
