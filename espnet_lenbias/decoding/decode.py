@@ -71,6 +71,7 @@ def load_model(args: argparse.Namespace, tool: Tool = ASR) -> Any:
         args.model_tag,
         search=args.search,
         search_conf=args.search_conf,
+        decoder_dtype=args.decoder_dtype,
         device="cuda" if args.ngpu >= 1 else "cpu",
         **options,
     )

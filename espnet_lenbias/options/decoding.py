@@ -18,8 +18,10 @@ from espnet_lenbias.options.data_files import KEYED
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.packed_model import check_archive, is_archive
 from espnet_lenbias.options.registry import (
+    DECODER_DTYPES,
     ESPNET,
     available_searches,
+    check_decoder_dtype,
     check_espnet_options,
     check_nbest,
     check_search_conf,
@@ -64,6 +66,12 @@ def get_parser(module: str) -> argparse.ArgumentParser:
         help="Options of the search, e.g. --search_conf score_threshold=8.0; "
         "`espnet-lenbias searches` lists them",
     )
+    group.add_argument(
+        "--decoder_dtype",
+        choices=DECODER_DTYPES,
+        help="What decoder and language model compute in, where the rest of the model "
+        "computes in --dtype; bfloat16 is faster on processors that have it",
+    )
     return parser
 
 
@@ -86,6 +94,7 @@ def parse(
         args.search_conf = check_search_conf(args.search, args.search_conf)
         options.update(check_espnet_options(args.search, options))
         check_nbest(args.search_conf, options)
+        check_decoder_dtype(args.search, args.decoder_dtype, options)
         _check_files(options)
     except (ValueError, OSError) as e:
         _fail(parser, f"{_origin(str(e), config, args)}{e}")
