@@ -18,9 +18,9 @@ from espnet_lenbias.inference.model_checks import check_labels, check_parameters
 from espnet_lenbias.inference.model_loading import broken_files_named
 from espnet_lenbias.inference.use_search import use_search
 from espnet_lenbias.options.packed_model import model_files
+from espnet_lenbias.options.precision import check_decoder_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
-    check_decoder_dtype,
     check_espnet_options,
     check_keywords,
     check_nbest,

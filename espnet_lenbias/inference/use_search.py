@@ -9,10 +9,10 @@ import torch
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
 from espnet_lenbias.inference.ctc_checks import check_ctc, has_source_search
+from espnet_lenbias.options.precision import check_decoder_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
     build_search,
-    check_decoder_dtype,
     check_espnet_options,
     check_search_conf,
     search_options,

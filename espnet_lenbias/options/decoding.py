@@ -17,11 +17,10 @@ import yaml
 from espnet_lenbias.options.data_files import KEYED
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.packed_model import check_archive, is_archive
+from espnet_lenbias.options.precision import DECODER_DTYPES, check_decoder_dtype
 from espnet_lenbias.options.registry import (
-    DECODER_DTYPES,
     ESPNET,
     available_searches,
-    check_decoder_dtype,
     check_espnet_options,
     check_nbest,
     check_search_conf,

@@ -30,9 +30,6 @@ ESPNET = "espnet"
 # This package's searches, whose options are known without loading them.
 OPTIONS = {"explicit_length": ExplicitLengthOptions, "simple": SimpleOptions}
 
-# What decoder and language model can compute in, beside ESPnet's `dtype`.
-DECODER_DTYPES = ("float32", "bfloat16")
-
 # ESPnet options that choose another kind of search -> what that search is.
 _OTHER_DECODING = {
     "streaming": "blockwise streaming search",
@@ -166,37 +163,6 @@ def check_espnet_options(name: str, options: Mapping[str, Any]) -> dict[str, Any
         }[name]
         raise ValueError(f"normalize_length does not go with search: {name}: {remedy}")
     return options
-
-
-def check_decoder_dtype(
-    name: str, decoder_dtype: str | None, options: Mapping[str, Any]
-) -> None:
-    """Verify what decoder and language model are to compute in.
-
-    Args:
-        name: Of the search.
-        decoder_dtype: One of `DECODER_DTYPES`; None: as the rest of the model.
-        options: ESPnet's own inference options.
-
-    Raises:
-        ValueError: There is no such dtype, or it does not go with the other options.
-    """
-    if decoder_dtype is None:
-        return
-    if decoder_dtype not in DECODER_DTYPES:
-        raise ValueError(
-            f"decoder_dtype must be {' or '.join(DECODER_DTYPES)}, not {decoder_dtype!r}"
-        )
-    if name == ESPNET:
-        raise ValueError(
-            "decoder_dtype: ESPnet's own search computes all in one dtype: leave "
-            "decoder_dtype out, or say search: explicit_length"
-        )
-    for key in ("quantize_asr_model", "quantize_lm", "quantize_mt_model"):
-        if options.get(key) and decoder_dtype != "float32":
-            raise ValueError(
-                f"decoder_dtype does not go with {key}: choose one of them"
-            )
 
 
 def check_nbest(conf: Mapping[str, Any], options: Mapping[str, Any]) -> None:

@@ -31,7 +31,7 @@ def can_be_lowered(scorer: ScorerInterface) -> bool:
     One that has been quantized is not: its products are of integers already.
     """
     return any(supports(scorer) for supports in _SUPPORTED) and not any(
-        isinstance(module, torch.ao.nn.quantized.dynamic.Linear)
+        type(module).__module__.startswith("torch.ao.nn.quantized")
         for module in scorer.modules()
     )
 

