@@ -237,14 +237,18 @@ def test_corpus_lines_sum_up():
 def test_bundled_audio():
     utterances = bundled()
     assert len(utterances) == 130
-    lines = corpus_lines(utterances[:1], CPU, settings=[(0.0, 2), (0.3, 3)])
+    lines = corpus_lines(utterances[:2], CPU, settings=[(0.0, 2), (0.3, 3)])
     assert [(x.search, x.ctc_weight, x.beam_size) for x in lines] == [
         ("espnet", 0.0, 2),
         ("espnet", 0.3, 3),
         ("explicit_length", 0.0, 2),
         ("explicit_length", 0.3, 3),
+        ("explicit_length, batches", 0.0, 2),
+        ("explicit_length, batches", 0.3, 3),
     ]
-    assert all(line.steps > 0 and line.utterances == 1 for line in lines)
+    assert all(line.steps > 0 and line.utterances == 2 for line in lines)
+    # what is decoded together takes the steps that it takes alone
+    assert [line.steps for line in lines[2:4]] == [line.steps for line in lines[4:]]
 
 
 @pytest.mark.parametrize(
