@@ -17,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from espnet_lenbias.decoding.batches import choose_batches, takes_bins
 from espnet_lenbias.decoding.folder_lock import locked
 from espnet_lenbias.decoding.log_markers import audio_warnings
 from espnet_lenbias.decoding.result_folder import ResultFolder
@@ -84,7 +85,7 @@ def _decode_pending(
     done = sum(key in folder for key in folder.keys)
     if done:
         logging.info(f"{done} of {len(folder.keys)} utterances are decoded already")
-    pending = folder.pending(args.batch_size)
+    pending = folder.pending(choose_batches(tool, args, folder.keys))
     if not pending:
         logging.info(
             "nothing is left to decode, so no real-time factor can be told from this log"
@@ -117,10 +118,16 @@ def _check_implemented(tool: Tool, args: argparse.Namespace) -> None:
         raise OptionError("word_lm_train_config: there is no decoding with a word LM")
     if args.ngpu > 1:
         raise OptionError(f"ngpu is {args.ngpu}, and a process decodes on one GPU")
-    if args.batch_size > 1 and not (tool.batches and decodes_batches()):
+    if (args.batch_size or 1) > 1 and not (tool.batches and decodes_batches()):
         raise OptionError(
             f"batch_size is {args.batch_size}, and {tool.name} of ESPnet "
             f"{version('espnet')} decodes one utterance at a time: set batch_size to 1"
+        )
+    if args.batch_bins is not None and not takes_bins(tool, args.search):
+        raise OptionError(
+            f"batch_bins is {args.batch_bins}, and {tool.name} with search: "
+            f"{args.search} of ESPnet {version('espnet')} makes no batches by length: "
+            "leave it out"
         )
 
 

@@ -71,14 +71,12 @@ class ResultFolder:
         entry = self._entries.get(key)
         return entry is not None and entry.data == self._data.get(key)
 
-    def pending(self, batch_size: int) -> list[Sequence[str]]:
-        """Return the batches that hold an utterance without a result, in order.
+    def pending(self, batches: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+        """Return those of the batches that hold an utterance without a result.
 
-        They are cut from all keys: an utterance has the batch mates, and so the
-        padding, that it has in an unbroken run.
+        Whole: an utterance has the batch mates, and so the padding, that it has in an
+        unbroken run.
         """
-        starts = range(0, len(self.keys), batch_size)
-        batches = [self.keys[i : i + batch_size] for i in starts]
         return [batch for batch in batches if any(key not in self for key in batch)]
 
     def collect(self, outcomes: Generator[Outcome, None, None]) -> dict[str, str]:

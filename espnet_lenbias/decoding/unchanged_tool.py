@@ -36,8 +36,14 @@ def main(cmd: Sequence[str] | None = None) -> int:
         )
     args = parser.parse_args(options)
     print(commandline(), file=sys.stderr)
+    for name in ("decoder_dtype", "batch_bins"):
+        if getattr(args, name) is not None:
+            parser.exit(2, f"{parser.prog}: error: {name} has no place in it\n")
+        delattr(args, name)
     for name in ("config", "search", "search_conf"):
         delattr(args, name)
+    if getattr(args, "batch_size", 1) is None:
+        args.batch_size = 1
     importlib.import_module(module).inference(**vars(args))
     return 0
 

@@ -38,6 +38,13 @@ def audio_rate(path: Path) -> int:
     return rate
 
 
+def seconds_of(path: Path) -> float:
+    """Return how long an audio file is; see :func:`audio_rate` for errors."""
+    info = _info(path)
+    seconds: float = info.frames / info.samplerate
+    return seconds
+
+
 def check_audio_file(path: Path) -> None:
     """Verify that an audio file has samples, all that its header tells of.
 

@@ -17,6 +17,7 @@ import yaml
 from espnet_lenbias.options.data_files import KEYED, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.packed_model import check_tag
+from espnet_lenbias.options.precision import DECODER_DTYPES, check_decoder_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
     available_searches,
@@ -35,6 +36,7 @@ _READ = 2**24
 
 # Options that change where or how fast a run goes, not what it finds.
 _NOT_RESULTS = {
+    "batch_bins",
     "batch_size",
     "config",
     "key_file",
@@ -64,6 +66,22 @@ def get_parser(module: str) -> argparse.ArgumentParser:
         help="Options of the search, e.g. --search_conf score_threshold=8.0; "
         "`espnet-lenbias searches` lists them",
     )
+    group.add_argument(
+        "--batch_bins",
+        help="How much is decoded together: hypotheses times seconds of audio. Batches "
+        "are made of utterances that are about equally long. Where neither this nor "
+        "--batch_size is given, a size is chosen that keeps a CPU busy",
+    )
+    # not 1: whether it is given tells whether batches are to be chosen
+    for action in parser._actions:
+        if action.dest == "batch_size":
+            action.default = None
+    group.add_argument(
+        "--decoder_dtype",
+        choices=DECODER_DTYPES,
+        help="What decoder and language model compute in, where the rest of the model "
+        "computes in --dtype; bfloat16 is faster on processors that have it",
+    )
     return parser
 
 
@@ -84,12 +102,19 @@ def parse(
     try:
         check_search_conf(args.search, {})
         args.search_conf = check_search_conf(args.search, args.search_conf)
-        options.update(check_espnet_options(args.search, options))
+        options.update(check_espnet_options(args.search, _said(options)))
         check_nbest(args.search_conf, options)
+        check_decoder_dtype(args.search, args.decoder_dtype, options)
         _check_files(options)
     except (ValueError, OSError) as e:
         _fail(parser, f"{_origin(str(e), config, args)}{e}")
     return args
+
+
+def _said(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out the sizes of batches that nothing is said about."""
+    sizes = ("batch_size", "batch_bins")
+    return {k: v for k, v in options.items() if v is not None or k not in sizes}
 
 
 def run_options(args: argparse.Namespace) -> dict[str, str]:

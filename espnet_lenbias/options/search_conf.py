@@ -14,7 +14,14 @@ from espnet_lenbias.options.values import count, nearest, number, switch, whole
 # text of a translation.
 _PREFIXES = ("", "asr_")
 
-_COUNTS = ("beam_size", "nbest", "batch_size", "asr_beam_size", "asr_nbest")
+_COUNTS = (
+    "beam_size",
+    "nbest",
+    "batch_size",
+    "batch_bins",
+    "asr_beam_size",
+    "asr_nbest",
+)
 _WEIGHTS = ("ctc_weight", "lm_weight", "ngram_weight", "penalty")
 _LENGTHS = ("maxlenratio", "minlenratio")
 

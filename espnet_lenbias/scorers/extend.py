@@ -68,7 +68,7 @@ def _transformer(
 ) -> transformer.TransformerDecoderState:
     """Put the keys and values of the new frames behind those of the old ones."""
     n_old = len(state.frames_kv[0][0].keys)
-    new = encoder_output.frames(0)[n_old:]
+    new = encoder_output.frames(0)[n_old:].to(state.frames_kv[0][0].keys.dtype)
     extended = []
     for layer, [old] in zip(adapter.decoder.decoders, state.frames_kv):
         pairs = zip(old, project(layer.src_attn, new))

@@ -21,6 +21,8 @@ from espnet_lenbias.scorers.base import (
     Selection,
     Span,
     attention_of_all,
+    dtype_of,
+    log_probs,
 )
 from espnet_lenbias.scorers.rnn_attention import Attention, attention_to, map_tree
 
@@ -59,6 +61,7 @@ class BatchedRNN:
 
     def start(self, encoder_output: EncoderOutput) -> RNNDecoderState:
         """Give each utterance an attention to its frames; layers start from zero."""
+        encoder_output = encoder_output.to(dtype_of(self.decoder))
         zeros = encoder_output.x.new_zeros(len(encoder_output), self.decoder.dunits)
         n_layers, is_lstm = self.decoder.dlayers, self.decoder.dtype == "lstm"
         attention = self.decoder.att_list[0]
@@ -92,7 +95,7 @@ class BatchedRNN:
             # it fills the lists that it gets, and puts no cells in for a GRU
             z, c = decoder.rnn_forward(x, [None] * len(z), [None] * len(z), z, c)
         top = torch.cat([z[-1], context], dim=1) if decoder.context_residual else z[-1]
-        scores = torch.log_softmax(decoder.output(top), dim=1)
+        scores = log_probs(decoder.output(top))
         attention = None
         if self.return_attention:
             longest = max(attention.n_frames for attention in attentions)

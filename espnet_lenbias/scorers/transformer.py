@@ -40,6 +40,8 @@ from espnet_lenbias.scorers.base import (
     Selection,
     Span,
     attention_of_all,
+    dtype_of,
+    log_probs,
 )
 
 
@@ -87,6 +89,7 @@ class CachedTransformer:
 
     def start(self, encoder_output: EncoderOutput) -> TransformerDecoderState:
         """Compute keys and values of the encoder output, once for all positions."""
+        encoder_output = encoder_output.to(dtype_of(self.decoder))
         utts = [encoder_output.frames(b) for b in range(len(encoder_output))]
         layers = self.decoder.decoders
         return TransformerDecoderState(
@@ -128,7 +131,7 @@ class CachedTransformer:
 
     def _log_probs(self, x: torch.Tensor) -> torch.Tensor:
         """Return the log-prob of each label, (n, D) to (n, V)."""
-        return self.decoder.output_layer(x).log_softmax(dim=-1)
+        return log_probs(self.decoder.output_layer(x))
 
     def select(
         self, state: TransformerDecoderState, selection: Selection

@@ -22,7 +22,15 @@ from espnet_lenbias.scorers.attention import (
     project,
     queries,
 )
-from espnet_lenbias.scorers.base import EncoderOutput, Prefixes, Scores, Selection, Span
+from espnet_lenbias.scorers.base import (
+    EncoderOutput,
+    Prefixes,
+    Scores,
+    Selection,
+    Span,
+    dtype_of,
+    log_probs,
+)
 
 
 class Attention(NamedTuple):
@@ -106,6 +114,7 @@ class CachedWhisper:
 
     def start(self, encoder_output: EncoderOutput) -> WhisperDecoderState:
         """Compute keys and values of the encoder output, once for all positions."""
+        encoder_output = encoder_output.to(dtype_of(self.decoder))
         utts = [encoder_output.frames(b) for b in range(len(encoder_output))]
         return WhisperDecoderState(
             self.decoder.token_embedding.weight,
@@ -128,13 +137,11 @@ class CachedWhisper:
             labels = labels.with_room()
             x = embedding(prefixes.yseq[:, position], state.embedding)
             x = x + self.decoder.positional_embedding[position]
-            x = x.to(labels.layers[0].keys.dtype)  # that of the encoder output
             for i in range(len(self.decoder.blocks)):
                 x = self._block(i, x, labels, state.frames_kv[i], prefixes.spans)
             labels = labels.filled()
         x = self.decoder.ln(x)
-        logits = (x @ state.embedding.to(x.dtype).T).float()
-        scores = logits.log_softmax(dim=-1)
+        scores = log_probs(x @ state.embedding.T)
         return Scores(scores, state._replace(labels=labels))
 
     def _block(

@@ -17,6 +17,7 @@ from espnet_lenbias.scorers import (
     adapter_for,
     n_positions,
 )
+from espnet_lenbias.scorers.precision import can_be_lowered, lowered
 from espnet_lenbias.search.halves import decode_together
 from espnet_lenbias.search.hypotheses import Hypothesis, Score
 from espnet_lenbias.search.length_limits import LengthLimits, length_limits
@@ -128,6 +129,20 @@ class LabelSynchronousSearch(BeamSearch):
             raise ValueError(f"no scorer has a weight other than 0: {self.weights}")
         self.options = options
         self.trace: list[Trace] = []
+        # what computes in another dtype, by the scorer's name; see compute_in
+        self._lowered: dict[str, ScorerInterface] = {}
+
+    def compute_in(self, dtype: torch.dtype) -> list[str]:
+        """Have decoder and language model compute in another dtype, as copies.
+
+        All else stays as it is: encoder output, CTC, sums of scores, length model.
+
+        Returns:
+            The names of the scorers that do.
+        """
+        lower = {n: s for n, s in self.scorers.items() if can_be_lowered(s)}
+        self._lowered = {n: lowered(s, dtype).eval() for n, s in lower.items()}
+        return list(lower)
 
     @torch.no_grad()
     def forward(
@@ -205,7 +220,12 @@ class LabelSynchronousSearch(BeamSearch):
         wants_attention = self.rule.coverage is not None
         adapters = {
             name: adapter_for(
-                name, scorer, self.n_vocab, self.eos, self.return_hs, wants_attention
+                name,
+                self._lowered.get(name, scorer),
+                self.n_vocab,
+                self.eos,
+                self.return_hs,
+                wants_attention,
             )
             for name, scorer in {**self.full_scorers, **self.part_scorers}.items()
         }

@@ -154,19 +154,6 @@ def test_long_batches_start_first_after_one_that_is_short():
     assert decode_parallel.starting_order([["a"]], lengths) == [["a"]]
 
 
-def test_lengths_are_told_by_data_preparation_or_else_by_files(tmp_path):
-    (tmp_path / "a b.wav").write_bytes(bytes(300))
-    (tmp_path / "c.wav").write_bytes(bytes(20))
-    scp = tmp_path / "wav.scp"
-    scp.write_text(
-        f"utt1 {tmp_path}/a b.wav\nutt2 {tmp_path}/c.wav\nutt3 cat x |\n"
-        f"utt4 {tmp_path}/x.ark:7\n\nutt5\n"
-    )
-    assert decode_parallel.utterance_lengths(scp) == {"utt1": 300, "utt2": 20}
-    (tmp_path / "utt2num_samples").write_text("utt1 5\nutt3 8\nutt4 ?\n")
-    assert decode_parallel.utterance_lengths(scp) == {"utt1": 5, "utt3": 8}
-
-
 # --- The whole command ----------------------------------------------------------------
 
 
@@ -243,6 +230,9 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     """Batches (utt1, utt2), (utt3, utt4), (utt5, utt6); there is no audio of utt6."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "keys.scp").write_text(wav_scp.read_text() + "utt6 x\n")
+    lengths = dict(utt1=1, utt2=1, utt3=9, utt4=9, utt5=5, utt6=5)
+    lines = "".join(f"{key} {n}\n" for key, n in lengths.items())
+    (tmp_path / "utt2num_samples").write_text(lines)
     more = ["--key_file", "keys.scp", "--batch_size", "2", "--nbest", "2"]
     assert asr_inference.main(_options(transformer_model, "unbroken", *more)) == 1
     options = _options(transformer_model, "out", *more)
@@ -255,7 +245,6 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     audio, pipe = tmp_path / "audio", tmp_path / "utt5.wav"
     pipe.rename(audio)
     os.mkfifo(pipe)
-    (tmp_path / "utt2num_samples").write_text("utt1 1\nutt2 1\nutt4 9\nutt5 5\n")
 
     _interrupt(lambda _: len(_decoded(out)) == 4, "--cluster", "local", *options)
     assert not list(scratch.glob("*lenbias*")) + list(scratch.glob("dask*"))

@@ -118,7 +118,7 @@ def test_a_planted_row_writes_nothing(tmp_path):
     (folder / JOURNAL).write_text("\n".join([*lines, ""]))
     results = _made(folder)
     assert "utt1" in results and "utt2" not in results
-    assert results.pending(1) == [["utt2"]]
+    assert results.pending([["utt1"], ["utt2"]]) == [["utt2"]]
     results.finish(1, [])
     assert not (tmp_path / "planted").exists()
     assert _text(folder) == "utt1 A\nutt2 \n"

@@ -9,9 +9,10 @@ from espnet2.asr.decoder.transformer_decoder import TransformerDecoder
 from espnet2.asr.decoder.whisper_decoder import OpenAIWhisperDecoder
 
 from espnet_lenbias import ExplicitLengthBeamSearch
-from espnet_lenbias.scorers import EncoderOutput, adapter_for
+from espnet_lenbias.scorers import adapter_for
 from espnet_lenbias.scorers import whisper as cached_whisper
 from espnet_lenbias.scorers.fallback import BatchFallback, SingleFallback
+from espnet_lenbias.scorers.precision import lowered
 from espnet_lenbias.scorers.transformer import CachedTransformer
 from espnet_lenbias.scorers.whisper import CachedWhisper
 from tests.scorers.test_adapters import EOS, D, V, make_memory, sharpened, walk
@@ -93,12 +94,12 @@ def test_whisper_gives_the_scores_of_the_fallback(make_decoder, conf, primer, fa
 
 
 @torch.no_grad()
-def test_whisper_computes_in_the_dtype_of_the_encoder_output(make_decoder):
+def test_whisper_computes_in_the_dtype_of_its_weights(make_decoder):
     decoder, memory = make_decoder(), make_memory()
-    memory = EncoderOutput(memory.x.bfloat16(), memory.lengths)
     reference = BatchFallback(decoder, is_decoder=True, return_hs=False)
-    assert_same_scores(CachedWhisper(decoder), reference, memory, tolerance=0.5)
-    state = CachedWhisper(decoder).start(memory)
+    lower = CachedWhisper(lowered(decoder, torch.bfloat16))
+    assert_same_scores(lower, reference, memory, tolerance=0.5)
+    state = lower.start(memory)
     caches = [state.frames_kv[0][0].keys, state.labels.layers[0].keys]
     assert {cache.dtype for cache in caches} == {torch.bfloat16}
 
