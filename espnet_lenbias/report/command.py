@@ -84,7 +84,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     systems, cells = found.systems, score(found.decodings)
-    missing = notes(systems, cells, found.skipped, found.contradicted)
+    missing = notes(systems, cells, found.skipped, found.contradicted, found.incomplete)
     name = args.dir.resolve().name
     write_report(
         folder, name, systems, cells, detail, args.utterances, missing, args.doubtful

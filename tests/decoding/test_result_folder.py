@@ -112,7 +112,7 @@ def test_a_planted_row_writes_nothing(tmp_path):
     folder.mkdir()
     _fill(folder)
     options, first, second = (folder / JOURNAL).read_text().splitlines()
-    planted = json.loads(second)
+    planted = json.loads(second)[:3]  # as before there were checksums
     planted[1]["../planted"] = "A"
     lines = [options, first, json.dumps(planted)]
     (folder / JOURNAL).write_text("\n".join([*lines, ""]))
@@ -122,6 +122,23 @@ def test_a_planted_row_writes_nothing(tmp_path):
     results.finish(1, [])
     assert not (tmp_path / "planted").exists()
     assert _text(folder) == "utt1 A\nutt2 \n"
+
+
+@pytest.mark.parametrize(
+    "journal, lost", [(None, True), ("", True), ('{"a', True), ("{}\n", False)]
+)
+def test_results_without_a_journal_are_said_to_go(journal, lost, tmp_path, caplog):
+    _made(tmp_path)
+    assert not caplog.messages  # a new folder
+    _fill(tmp_path)
+    _made(tmp_path)
+    assert not caplog.messages  # a finished one
+    path = tmp_path / JOURNAL
+    path.unlink() if journal is None else path.write_text(journal)
+    results = _made(tmp_path)
+    assert not any(key in results for key in DATA)
+    said = f"output_dir {tmp_path} holds result files and no journal (decoding.jsonl)"
+    assert [message.startswith(said) for message in caplog.messages] == [True] * lost
 
 
 # --- A full disk ----------------------------------------------------------------------
