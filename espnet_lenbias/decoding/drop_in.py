@@ -7,7 +7,6 @@ utterances failed; 2 for a mistake in the options.
 """
 
 import argparse
-import errno
 import logging
 import sys
 from collections.abc import Callable, Sequence
@@ -25,9 +24,7 @@ from espnet_lenbias.espnet_compat import commandline, decodes_batches
 from espnet_lenbias.options.data_files import utterances
 from espnet_lenbias.options.decoding import get_parser, parse, run_options
 from espnet_lenbias.options.espnet_tools import Tool
-
-# A full disk, a full quota, a limit on the size of files.
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+from espnet_lenbias.options.output_folder import NO_ROOM
 
 # Decodes batches of utterances into the folder; returns why utterances have no result.
 Decode = Callable[
@@ -104,7 +101,7 @@ def _what_failed(error: OSError) -> str:
     if error.filename is None:
         return str(error) or type(error).__name__
     remedy = ""
-    if error.errno in _NO_ROOM:
+    if error.errno in NO_ROOM:
         remedy = "; make room, and the same command goes on where it has stopped"
     return f"{error.filename}: {error.strerror}{remedy}"
 

@@ -27,6 +27,7 @@ from espnet_lenbias.options.audio_files import (
 from espnet_lenbias.options.decoding import get_parser as inference_parser
 from espnet_lenbias.options.decoding import parse
 from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.values import finite
@@ -79,7 +80,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         vars(args).update(files, model_tag=None)  # found already
         config = yaml.safe_load(Path(files["asr_train_config"]).read_text("utf-8"))
         check_rate(own.audio, audio_rate(own.audio), config.get("frontend_conf"))
-        own.output_dir.mkdir(parents=True, exist_ok=True)
+        make_output_dir(own.output_dir)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
 
@@ -102,7 +103,10 @@ def main(cmd: Sequence[str] | None = None) -> int:
     print(f"{title}\n\n{explanation.text}")
     if explanation.figure is not None:
         name = f"{own.audio.stem}_{args.search}_beam{args.beam_size}.png"
-        save(explanation.figure, own.output_dir / name)
+        try:
+            save(explanation.figure, own.output_dir / name)
+        except OSError as e:
+            parser.exit(2, f"{parser.prog}: error: the plot: {e}\n")
         print(f"plot: {own.output_dir / name}")
     return 0
 

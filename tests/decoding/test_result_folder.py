@@ -90,6 +90,34 @@ def test_a_pipe_keeps_nobody_waiting(name, tmp_path):
             _fill(tmp_path)
 
 
+@pytest.mark.parametrize("name", [JOURNAL, LOCK, "1best_recog/text"])
+def test_a_folder_in_place_of_a_file_is_named(name, tmp_path):
+    (tmp_path / name).mkdir(parents=True)
+    with (
+        pytest.raises(OSError, match=f"^{tmp_path / name} is no file: .*remove it"),
+        locked(tmp_path),
+    ):
+        _fill(tmp_path)
+    assert not list(tmp_path.glob(".draft*"))
+
+
+def test_a_file_in_place_of_a_folder_is_named(tmp_path):
+    (tmp_path / "1best_recog").write_text("dear to me")
+    with pytest.raises(OSError, match=f"^{tmp_path / '1best_recog'} is a file, where"):
+        _fill(tmp_path)
+    assert (tmp_path / "1best_recog").read_text() == "dear to me"
+
+
+def test_a_file_that_cannot_be_put_in_place_is_named(tmp_path, monkeypatch):
+    def refuse(draft, path):
+        raise PermissionError(13, "Permission denied", draft, 0, path)
+
+    monkeypatch.setattr("os.replace", refuse)
+    with pytest.raises(OSError, match="Permission denied") as e:
+        _made(tmp_path)
+    assert e.value.filename == str(tmp_path / JOURNAL)
+
+
 def test_the_folder_itself_may_be_a_link(tmp_path):
     (tmp_path / "big disk").mkdir()
     folder = tmp_path / "out"
@@ -197,6 +225,23 @@ def test_the_second_run_is_told_who_holds_the_folder(holder, tmp_path):
     said = f"output_dir {folder} is in use by another run .*process {process.pid} on "
     with pytest.raises(OtherRunError, match=said), locked(folder):
         pass
+
+
+@pytest.mark.parametrize("tool", ["asr_inference", "decode"])
+def test_a_file_as_output_dir(tool, transformer_model, wav_scp, tmp_path, capsys):
+    (tmp_path / "out").write_text("dear to me")
+    files = transformer_model.files
+    options = [word for key, value in files.items() for word in (f"--{key}", value)]
+    options += ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
+    options += ["--output_dir", str(tmp_path / "out")]
+    with pytest.raises(SystemExit) as stop:
+        if tool == "decode":
+            cli.main(["decode", "--nj", "2", *options])
+        else:
+            asr_inference.main(options)
+    assert stop.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"error: output_dir {tmp_path}/out cannot be written (" in line
 
 
 @pytest.mark.parametrize("tool", ["asr_inference", "decode"])
