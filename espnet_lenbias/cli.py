@@ -3,7 +3,6 @@
 import argparse
 import importlib
 import json
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,6 +10,7 @@ from contextlib import suppress
 from espnet_lenbias import __version__
 from espnet_lenbias.options.registry import OPTIONS, available_searches, search_options
 from espnet_lenbias.options.search_conf import POSSIBLE_VALUES
+from espnet_lenbias.options.standard_output import reader_may_go
 
 # Commands with parsers of their own, e.g. ESPnet's: name -> module, what it does.
 _WITH_PARSERS = {
@@ -24,8 +24,8 @@ _WITH_PARSERS = {
 
 COMMANDS = ("searches", *_WITH_PARSERS)
 
-# As shells report a program that Ctrl-C, or a reader who has gone, has ended.
-_INTERRUPTED, _READER_GONE = 130, 141
+# As shells report a program that Ctrl-C has ended.
+_INTERRUPTED = 130
 
 
 def main(cmd: Sequence[str] | None = None) -> int:
@@ -35,14 +35,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
         # A sign that a terminal cannot show is no reason to fail.
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        try:
+        with reader_may_go():
             return _run(cmd)
-        finally:
-            sys.stdout.flush()  # here, where a reader who has gone is no surprise
-    except BrokenPipeError:
-        # What is left to write, at exit, has nowhere to go either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _READER_GONE
     except KeyboardInterrupt:  # from the imports on
         rest = "; the same command decodes the rest" if cmd[:1] == ["decode"] else ""
         print(f"interrupted{rest}", file=sys.stderr)

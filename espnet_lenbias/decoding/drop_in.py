@@ -25,6 +25,7 @@ from espnet_lenbias.options.data_files import utterances
 from espnet_lenbias.options.decoding import get_parser, parse, run_options
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.output_folder import NO_ROOM
+from espnet_lenbias.options.standard_output import reader_may_go
 
 # Decodes batches of utterances into the folder; returns why utterances have no result.
 Decode = Callable[
@@ -32,6 +33,7 @@ Decode = Callable[
 ]
 
 
+@reader_may_go()
 def main(tool: Tool, cmd: Sequence[str] | None = None) -> int:
     """Run the drop-in of a tool; return its exit status."""
     parser = get_parser(tool.module)

@@ -33,6 +33,10 @@ from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.values import finite
 
 _PROG = "espnet-lenbias explain"
+_USAGE = (
+    f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [--doubtful SCORE] "
+    "[decoding options]"
+)
 _DEFAULTS = {"search": "explicit_length", "nbest": 5}
 
 
@@ -40,8 +44,7 @@ def get_parser() -> argparse.ArgumentParser:
     """Return the parser of what the command takes beyond the decoding options."""
     parser = argparse.ArgumentParser(
         prog=_PROG,
-        usage=f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [--doubtful SCORE] "
-        "[decoding options]",
+        usage=_USAGE,
         description=__doc__.partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -121,7 +124,7 @@ def decoding_options(
         rest: The others on the command line.
     """
     parser = inference_parser(ASR.module)
-    parser.prog = _PROG
+    parser.prog, parser.usage = _PROG, _USAGE
     parser.set_defaults(**_DEFAULTS)
     for action in parser._actions:
         if action.dest == "data_path_and_name_and_type":
