@@ -3,11 +3,13 @@
 import argparse
 import importlib
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
 from espnet_lenbias import __version__
+from espnet_lenbias.errors import Terminated
 from espnet_lenbias.options.registry import OPTIONS, available_searches, search_options
 from espnet_lenbias.options.search_conf import POSSIBLE_VALUES
 from espnet_lenbias.options.standard_output import reader_may_go
@@ -24,9 +26,6 @@ _WITH_PARSERS = {
 
 COMMANDS = ("searches", *_WITH_PARSERS)
 
-# As shells report a program that Ctrl-C has ended.
-_INTERRUPTED = 130
-
 
 def main(cmd: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
@@ -37,10 +36,11 @@ def main(cmd: Sequence[str] | None = None) -> int:
     try:
         with reader_may_go():
             return _run(cmd)
-    except KeyboardInterrupt:  # from the imports on
+    except KeyboardInterrupt as e:  # from the imports on
         rest = "; the same command decodes the rest" if cmd[:1] == ["decode"] else ""
         print(f"interrupted{rest}", file=sys.stderr)
-        return _INTERRUPTED
+        number: int = e.args[0] if isinstance(e, Terminated) else signal.SIGINT
+        return 128 + number  # as shells report a program that a signal has ended
 
 
 def _run(cmd: Sequence[str]) -> int:
