@@ -18,6 +18,7 @@ from typing import Any
 
 from espnet_lenbias.decoding.folder_lock import locked
 from espnet_lenbias.decoding.log_markers import RATE_WARNING, counted
+from espnet_lenbias.decoding.log_repeats import repeats_said_once
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.errors import OptionError, OtherRunError
 from espnet_lenbias.espnet_compat import commandline, decodes_batches
@@ -65,7 +66,7 @@ def run(
         with locked(folder):
             results = ResultFolder(folder, data, run_options(args))
             print(commandline(), file=sys.stderr)
-            with counted(RATE_WARNING) as other_rate:
+            with repeats_said_once(), counted(RATE_WARNING) as other_rate:
                 failures = _decode_pending(tool, args, results, decode)
     except (OptionError, OtherRunError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
