@@ -20,6 +20,7 @@ from espnet_lenbias.decoding.folder_lock import locked
 from espnet_lenbias.decoding.log_markers import RATE_WARNING, counted
 from espnet_lenbias.decoding.log_repeats import repeats_said_once
 from espnet_lenbias.decoding.result_folder import ResultFolder
+from espnet_lenbias.decoding.run_log import FORMAT, kept_markers, log_kept
 from espnet_lenbias.errors import OptionError, OtherRunError
 from espnet_lenbias.espnet_compat import commandline, decodes_batches
 from espnet_lenbias.options.data_files import utterances
@@ -55,10 +56,7 @@ def run(
         args: The tool's options.
         decode: How; in this process unless given.
     """
-    logging.basicConfig(
-        level=args.log_level,
-        format="%(asctime)s (%(module)s:%(lineno)d) %(levelname)s: %(message)s",
-    )
+    logging.basicConfig(level=args.log_level, format=FORMAT)
     folder = Path(args.output_dir)
     try:
         _check_implemented(tool, args)
@@ -89,12 +87,16 @@ def _decode_pending(
     if done:
         logging.info(f"{done} of {len(folder.keys)} utterances are decoded already")
     pending = folder.pending(args.batch_size)
-    if not pending:
-        logging.info(
-            "nothing is left to decode, so no real-time factor can be told from this log"
-        )
-    decode = decode or partial(decode_here, tool)
-    failures = decode(args, folder, pending) if pending else {}
+    failures = {}
+    if pending:
+        decode = decode or partial(decode_here, tool)
+        with log_kept(folder.folder):
+            failures = decode(args, folder, pending)
+    else:
+        logging.info("nothing is left to decode")
+        if logging.root.isEnabledFor(logging.INFO):
+            # From their times ESPnet's scripts tell the real-time factor.
+            print(*kept_markers(folder.folder), sep="", end="", file=sys.stderr)
     folder.finish(args.nbest, tool.files)
     return failures
 
