@@ -227,37 +227,35 @@ def test_the_second_run_is_told_who_holds_the_folder(holder, tmp_path):
         pass
 
 
-@pytest.mark.parametrize("tool", ["asr_inference", "decode"])
-def test_a_file_as_output_dir(tool, transformer_model, wav_scp, tmp_path, capsys):
+@pytest.fixture(params=["asr_inference", "decode"])
+def refused(request, transformer_model, wav_scp, tmp_path, capsys):
+    """Return what runs a tool, which refuses tmp_path/out, and returns what it says."""
+
+    def run() -> str:
+        files = transformer_model.files
+        options = [word for key, value in files.items() for word in (f"--{key}", value)]
+        options += ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
+        options += ["--output_dir", str(tmp_path / "out")]
+        with pytest.raises(SystemExit) as stop:
+            if request.param == "decode":
+                cli.main(["decode", "--nj", "2", *options])
+            else:
+                asr_inference.main(options)
+        assert stop.value.code == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    return run
+
+
+def test_each_tool_tells_of_a_file_as_output_dir(refused, tmp_path):
     (tmp_path / "out").write_text("dear to me")
-    files = transformer_model.files
-    options = [word for key, value in files.items() for word in (f"--{key}", value)]
-    options += ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
-    options += ["--output_dir", str(tmp_path / "out")]
-    with pytest.raises(SystemExit) as stop:
-        if tool == "decode":
-            cli.main(["decode", "--nj", "2", *options])
-        else:
-            asr_inference.main(options)
-    assert stop.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"error: output_dir {tmp_path}/out cannot be written (" in line
+    assert f"error: output_dir {tmp_path}/out cannot be written (" in refused()
 
 
-@pytest.mark.parametrize("tool", ["asr_inference", "decode"])
-def test_each_tool_is_told(tool, holder, transformer_model, wav_scp, tmp_path, capsys):
-    files = transformer_model.files
-    options = [word for key, value in files.items() for word in (f"--{key}", value)]
-    options += ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
-    options += ["--output_dir", str(tmp_path / "out")]
-    with pytest.raises(SystemExit) as stop:
-        if tool == "decode":
-            cli.main(["decode", "--nj", "2", *options])
-        else:
-            asr_inference.main(options)
-    assert stop.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"error: output_dir {tmp_path}/out is in use by another run (" in line
+def test_each_tool_is_told(holder, refused, tmp_path):
+    said = f"error: output_dir {tmp_path}/out is in use by another run ("
+    assert said in refused()
     assert [p.name for p in (tmp_path / "out").iterdir()] == [LOCK]
 
 
