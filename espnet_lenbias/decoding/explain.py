@@ -30,11 +30,16 @@ from espnet_lenbias.options.audio_files import (
 from espnet_lenbias.options.decoding import get_parser as inference_parser
 from espnet_lenbias.options.decoding import parse
 from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.values import finite
 
 _PROG = "espnet-lenbias explain"
+_USAGE = (
+    f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [--doubtful SCORE] "
+    "[decoding options]"
+)
 _DEFAULTS = {"search": "explicit_length", "nbest": 5}
 
 
@@ -42,8 +47,7 @@ def get_parser() -> argparse.ArgumentParser:
     """Return the parser of what the command takes beyond the decoding options."""
     parser = argparse.ArgumentParser(
         prog=_PROG,
-        usage=f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [--doubtful SCORE] "
-        "[decoding options]",
+        usage=_USAGE,
         description=__doc__.partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -84,7 +88,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         check_rate(own.audio, audio_rate(own.audio), config.get("frontend_conf"))
         trained_on = training_types(config).get("speech")
         warning = scale_warning(str(own.audio), "sound", False, trained_on)
-        own.output_dir.mkdir(parents=True, exist_ok=True)
+        make_output_dir(own.output_dir)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
 
@@ -110,7 +114,10 @@ def main(cmd: Sequence[str] | None = None) -> int:
     print(f"{title}\n\n{explanation.text}")
     if explanation.figure is not None:
         name = f"{own.audio.stem}_{args.search}_beam{args.beam_size}.png"
-        save(explanation.figure, own.output_dir / name)
+        try:
+            save(explanation.figure, own.output_dir / name)
+        except OSError as e:
+            parser.exit(2, f"{parser.prog}: error: the plot: {e}\n")
         print(f"plot: {own.output_dir / name}")
     return 0
 
@@ -125,7 +132,7 @@ def decoding_options(
         rest: The others on the command line.
     """
     parser = inference_parser(ASR.module)
-    parser.prog = _PROG
+    parser.prog, parser.usage = _PROG, _USAGE
     parser.set_defaults(**_DEFAULTS)
     for action in parser._actions:
         if action.dest == "data_path_and_name_and_type":

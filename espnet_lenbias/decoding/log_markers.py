@@ -85,22 +85,26 @@ class _Holder(logging.Handler):
 def _kept(
     records: Sequence[logging.LogRecord], failed: bool
 ) -> list[logging.LogRecord]:
-    """Drop the start markers that no end marker answers; on failure, all markers.
+    """Drop the start markers that no end marker answers; on failure, all markers."""
+    messages = [record.getMessage() for record in records]
+    if failed:
+        is_kept = [not message.startswith((_START, _END)) for message in messages]
+    else:
+        is_kept = paired(messages)
+    return [record for record, kept in zip(records, is_kept) if kept]
+
+
+def paired(messages: Sequence[str]) -> list[bool]:
+    """Tell which messages stay: all but start markers that no end marker answers.
 
     A batch that ran out of memory has been started again inside the attempt, in halves:
     going backwards, each end marker belongs to the nearest start marker before it.
     """
-    kept = []
+    is_kept = []
     unanswered = 0
-    for record in reversed(records):
-        message = record.getMessage()
-        if message.startswith((_START, _END)) and failed:
-            continue
-        if message.startswith(_END):
-            unanswered += 1
-        elif message.startswith(_START):
-            if not unanswered:
-                continue
-            unanswered -= 1
-        kept.append(record)
-    return kept[::-1]
+    for message in reversed(messages):
+        is_start = message.startswith(_START)
+        is_kept.append(not is_start or unanswered > 0)
+        unanswered += message.startswith(_END)
+        unanswered -= is_start and unanswered > 0
+    return is_kept[::-1]

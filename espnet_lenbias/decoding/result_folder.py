@@ -5,6 +5,7 @@ holds one line for each finished utterance. From it an interrupted run goes on, 
 files are written anew, in the order of the keys, at the end.
 """
 
+import logging
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -23,6 +24,7 @@ from espnet_lenbias.decoding.plain_files import (
     remove_drafts,
     replace_file,
 )
+from espnet_lenbias.options.run_journal import read_run_options
 
 # What stands for a hypothesis that is not there, beside the empty text and labels.
 _EMPTY = {"score": "nan", "original_score": "nan", "steps": "0"}
@@ -59,6 +61,11 @@ class ResultFolder:
         # Also of utterances that are not asked for now, or had other data then: who
         # lists them again, as they were, has their results.
         self._entries = read_journal(folder / JOURNAL, options)
+        if not self._entries and _journal_is_lost(folder):
+            logging.warning(
+                f"output_dir {folder} holds result files and no journal ({JOURNAL}) of "
+                "what they are results of: all utterances are decoded anew"
+            )
         remove_drafts(folder)
         # Written anew: a run that was killed may have left half a line anywhere.
         lines = [entry_line(key, entry) for key, entry in self._entries.items()]
@@ -152,6 +159,14 @@ class ResultFolder:
                 (f"{key} {row.get(name, empty)}\n" for key, row in rows.items()),
             )
         return names
+
+
+def _journal_is_lost(folder: Path) -> bool:
+    """Tell whether there are result files without a journal that has begun."""
+    if not any(folder.glob("*best_recog/*")):
+        return False
+    path = folder / JOURNAL
+    return not path.exists() or read_run_options(path) is None
 
 
 def empty_value(name: str) -> str:

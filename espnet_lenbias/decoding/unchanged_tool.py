@@ -19,8 +19,10 @@ from espnet_lenbias.espnet_compat import commandline
 from espnet_lenbias.options.decoding import get_parser
 from espnet_lenbias.options.espnet_tools import OTHER_TOOLS
 from espnet_lenbias.options.registry import ESPNET
+from espnet_lenbias.options.standard_output import reader_may_go
 
 
+@reader_may_go()
 def main(cmd: Sequence[str] | None = None) -> int:
     """Run a tool, the first of the arguments, on the others; return its exit status."""
     module, *options = sys.argv[1:] if cmd is None else cmd

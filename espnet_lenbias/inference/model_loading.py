@@ -11,6 +11,7 @@ import torch
 from espnet2.text.sentencepiece_tokenizer import SentencepiecesTokenizer
 from sentencepiece import SentencePieceProcessor
 
+from espnet_lenbias import espnet_compat
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.inference.ctc_checks import train_config
 
@@ -22,12 +23,18 @@ _NO_CHECKPOINTS = ("ngram_file",)
 def broken_files_named(options: Mapping[str, Any]) -> Iterator[None]:
     """Say which file it is where ESPnet cannot load a model.
 
+    A checkpoint that would run code is not loaded, by any release.
+
     Args:
         options: Those of an inference object, with the model's files among them.
 
     Raises:
         OptionError: A file is not there, or is none that torch can load.
     """
+    if espnet_compat.runs_checkpoints():
+        problem = checkpoints_problem(options)
+        if problem:
+            raise OptionError(problem)
     try:
         yield
     except OptionError:
@@ -61,14 +68,7 @@ def check_bpe_model(inference: Any) -> None:
 
 def _problem(error: Exception, options: Mapping[str, Any]) -> str | None:
     """Return which file an error in loading comes from, or None: from no file."""
-    for key, value in options.items():
-        if key in _NO_CHECKPOINTS or not isinstance(value, str | Path):
-            continue
-        if key.endswith("_file"):
-            problem = _checkpoint_problem(Path(value))
-            if problem:
-                return f"{key}: {value} {problem}"
-    problem = _stats_problem(options)
+    problem = checkpoints_problem(options) or _stats_problem(options)
     if problem:
         return problem
     if isinstance(error, RuntimeError) and "size mismatch" in str(error):
@@ -95,10 +95,26 @@ def _problem(error: Exception, options: Mapping[str, Any]) -> str | None:
     return None
 
 
+def checkpoints_problem(options: Mapping[str, Any]) -> str | None:
+    """Return which of a model's checkpoints torch does not load, and why.
+
+    Nothing that they say is run.
+    """
+    for key, value in options.items():
+        if key in _NO_CHECKPOINTS or not isinstance(value, str | Path):
+            continue
+        if key.endswith("_file"):
+            problem = _checkpoint_problem(Path(value))
+            if problem:
+                return f"{key}: {value} {problem}"
+    return None
+
+
 def _checkpoint_problem(path: Path) -> str | None:
-    """Return what is wrong with a checkpoint of torch, which is not run."""
     try:
-        torch.load(path, map_location="cpu", weights_only=True)
+        # Mapped, so that the parameters of a large model are not read for this.
+        mmap = zipfile.is_zipfile(path)
+        torch.load(path, map_location="cpu", weights_only=True, mmap=mmap)
     except (FileNotFoundError, PermissionError) as e:
         return f"cannot be read: {e.strerror}"
     except Exception as e:

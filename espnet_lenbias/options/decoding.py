@@ -8,6 +8,7 @@ import argparse
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
@@ -29,6 +30,9 @@ from espnet_lenbias.options.registry import (
 )
 
 _DATA = "data_path_and_name_and_type"
+
+# ESPnet's tools have some eighty options, which `--help` tells of one by one.
+_USAGE = f"%(prog)s --output_dir DIR --{_DATA} FILE,NAME,TYPE [options]"
 
 # A file up to so many bytes, such as a config, is told from another one by
 # what it holds; a larger one, a model, by its size and time of change.
@@ -53,6 +57,8 @@ def get_parser(module: str) -> argparse.ArgumentParser:
     from espnet2.utils.nested_dict_action import NestedDictAction
 
     parser = inference_parser(module)
+    parser.usage = _USAGE
+    parser.error = partial(_usage_error, parser)  # type: ignore[method-assign]
     group = parser.add_argument_group("The search")
     group.add_argument(
         "--search",
@@ -247,6 +253,13 @@ def _is_read(given: Any, value: Any) -> bool:
         return False
 
 
+def _usage_error(parser: argparse.ArgumentParser, message: str) -> NoReturn:
+    """Exit as argparse does, with what helps."""
+    parser.exit(
+        2, f"{parser.format_usage()}{parser.prog}: error: {message}; see --help\n"
+    )
+
+
 def _fail(parser: argparse.ArgumentParser, message: str) -> NoReturn:
-    """Exit without the usage text, which for ESPnet's tools fills two screens."""
+    """Exit without the usage, which has nothing to do with it."""
     parser.exit(2, f"{parser.prog}: error: {message}\n")

@@ -1,6 +1,5 @@
 """Files of a pretrained model: a packed archive on disk, or a model-zoo tag."""
 
-import errno
 import fcntl
 import hashlib
 import json
@@ -18,6 +17,7 @@ import yaml
 from espnet_lenbias import espnet_compat
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.model_archive import check_members, files_within
+from espnet_lenbias.options.output_folder import NO_ROOM
 
 # What reading an archive raises that is damaged, encrypted, or packed in another way.
 _DAMAGED = (
@@ -28,8 +28,6 @@ _DAMAGED = (
     RuntimeError,
     yaml.YAMLError,
 )
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # In the folder of an unpacked model: its files, written last.
 _LISTING = ".files.json"
@@ -102,7 +100,7 @@ def unpack_model(archive: Path) -> dict[str, str]:
         with _locked(folder / ".lock"):  # jobs that start together unpack once
             return _unpacked(folder) or _unpack(archive, folder)
     except OSError as e:
-        room = "make room there, or " if e.errno in _NO_ROOM else ""
+        room = "make room there, or " if e.errno in NO_ROOM else ""
         raise OptionError(
             f"model_tag: {archive} cannot be unpacked into the cache {folder} "
             f"({e.strerror}): {room}set XDG_CACHE_HOME to another folder"

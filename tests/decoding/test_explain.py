@@ -204,6 +204,14 @@ def test_options_that_are_wrong(loaded, capsys, options, message):
     assert not loaded
 
 
+def test_a_file_as_output_dir(loaded, tmp_path, capsys):
+    (tmp_path / "out").write_text("dear to me")
+    options = ["--model", PACKED, "--output_dir", str(tmp_path / "out")]
+    message = f"error: output_dir {tmp_path}/out cannot be written .*is a file"
+    refused([str(AUDIO), *options], message, capsys)
+    assert not loaded
+
+
 def refused(command, message, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(["explain", *command])

@@ -14,7 +14,7 @@ from espnet_lenbias.inference.audio_checks import as_samples
 from espnet_lenbias.inference.model_checks import saved_parameters
 from tests.conftest import RATE
 from tests.make_models import SPEECH, TOKENS, make_model
-from tests.releases import needs_batches, needs_safe_checkpoints
+from tests.releases import needs_batches, needs_lightning_checkpoints
 from tests.tiny import write_model
 
 EXPLICIT = {"search": "explicit_length", "beam_size": 3, "ctc_weight": 0.3, "nbest": 2}
@@ -222,7 +222,7 @@ def test_a_checkpoint_of_an_lm_names_what_is_missing(conformer, lm_files):
 
 
 @pytest.mark.parametrize(
-    "wrapper", ["module", pytest.param("state_dict", marks=needs_safe_checkpoints)]
+    "wrapper", ["module", pytest.param("state_dict", marks=needs_lightning_checkpoints)]
 )
 def test_a_checkpoint_that_wraps_the_model(conformer, wrapper, tmp_path, waves):
     weights = torch.load(conformer.files["asr_model_file"])
