@@ -52,9 +52,8 @@ class Grid:
 
     @cached_property
     def _slot(self) -> torch.Tensor:
-        """The slot of each hypothesis, (n,)."""
-        slot = torch.repeat_interleave(torch.arange(self.n_slots), self._counts)
-        return slot.to(self._device, non_blocking=True)
+        """The slot of each hypothesis, (n,), on the CPU."""
+        return torch.repeat_interleave(torch.arange(self.n_slots), self._counts)
 
     @cached_property
     def _place(self) -> torch.Tensor:
@@ -71,7 +70,8 @@ class Grid:
         """Give each hypothesis the value of its slot: A values to (n,)."""
         if self.n_slots == 1:
             return torch.full((self.width,), by_slot[0], device=self._device)
-        return torch.tensor(by_slot, device=self._device)[self._slot]
+        values = torch.tensor(by_slot)[self._slot]
+        return values.to(self._device, non_blocking=True)
 
     def top(self, values: torch.Tensor, k: int) -> Candidates:
         """Return the k best extensions of each slot.
@@ -122,10 +122,20 @@ def prune(
         The K best of each slot, and (A, C) bool: which of them are kept.
     """
     candidates = grid.top(q, beam_size)
+    return candidates, kept_ones(candidates, score_threshold)
+
+
+def kept_ones(candidates: Candidates, score_threshold: float | None) -> torch.Tensor:
+    """Return which of the K best of each slot are kept: (A, K) bool.
+
+    Args:
+        candidates: The K best.
+        score_threshold: See :func:`prune`.
+    """
     kept = candidates.values > -math.inf
     if score_threshold is not None:
         kept &= candidates.values >= candidates.values[:, :1] - score_threshold
-    return candidates, kept
+    return kept
 
 
 def _top(values: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
