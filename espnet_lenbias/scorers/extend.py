@@ -6,14 +6,12 @@ those of :mod:`.base`, with one utterance; d is the size of an attention's head,
 number.
 """
 
-from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
 import torch
 
 from espnet_lenbias.scorers import ctc, fallback, lm, transformer
-from espnet_lenbias.scorers.attention import KeysValues, LabelCache, project
 from espnet_lenbias.scorers.base import Adapter, EncoderOutput, Prefixes
 
 
@@ -67,13 +65,9 @@ def _transformer(
     prefixes: Prefixes,
 ) -> transformer.TransformerDecoderState:
     """Put the keys and values of the new frames behind those of the old ones."""
-    n_old = len(state.frames_kv[0][0].keys)
-    new = encoder_output.frames(0)[n_old:]
-    extended = []
-    for layer, [old] in zip(adapter.decoder.decoders, state.frames_kv):
-        pairs = zip(old, project(layer.src_attn, new))
-        extended.append([KeysValues(*(torch.cat(pair) for pair in pairs))])
-    return transformer.TransformerDecoderState(extended, state.labels)
+    attentions = [layer.src_attn for layer in adapter.decoder.decoders]
+    frames = state.frames.extended(attentions, encoder_output)
+    return state._replace(frames=frames)
 
 
 @extend.register
@@ -106,15 +100,9 @@ def keep(state: Any) -> Any:
 def _keep_transformer(
     state: transformer.TransformerDecoderState,
 ) -> transformer.TransformerDecoderState:
-    return state._replace(labels=_copied(state.labels))
+    return state._replace(labels=state.labels.copied())
 
 
 @keep.register
 def _keep_lm(state: lm.TransformerLMState) -> lm.TransformerLMState:
-    return state._replace(labels=_copied(state.labels))
-
-
-def _copied(labels: LabelCache) -> LabelCache:
-    """Copy what is written to in place when hypotheses are extended."""
-    layers = [KeysValues(*(values.clone() for values in kv)) for kv in labels.layers]
-    return replace(labels, layers=layers)
+    return state._replace(labels=state.labels.copied())

@@ -5,7 +5,8 @@ import torch
 
 from espnet_lenbias.espnet_compat import MultiHeadedAttention
 from espnet_lenbias.scorers import Selection
-from espnet_lenbias.scorers.attention import LabelCache, by_rows, take_rows
+from espnet_lenbias.scorers.attention import by_rows
+from espnet_lenbias.scorers.label_cache import LabelCache, take_rows
 
 N_HEADS, D = 2, 6
 

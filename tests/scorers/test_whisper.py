@@ -96,7 +96,7 @@ def test_whisper_computes_in_the_dtype_of_the_encoder_output(make_decoder):
     reference = BatchFallback(decoder, is_decoder=True, return_hs=False)
     assert_same_scores(CachedWhisper(decoder), reference, memory, tolerance=0.5)
     state = CachedWhisper(decoder).start(memory)
-    caches = [state.frames_kv[0][0].keys, state.labels.layers[0].keys]
+    caches = [state.frames.layers[0][0].keys, state.labels.layer(0).keys]
     assert {cache.dtype for cache in caches} == {torch.bfloat16}
 
 
