@@ -15,10 +15,13 @@ import torch
 
 from espnet_lenbias.scorers.base import EncoderOutput, Selection
 
+# devices on which an operation costs what it computes, and little else
+_WITHOUT_LAUNCHES = frozenset({"cpu"})
+
 
 def prefers_grid(device: torch.device) -> bool:
     """Tell whether a device prefers few large operations to many small ones."""
-    return device.type != "cpu"
+    return device.type not in _WITHOUT_LAUNCHES
 
 
 @dataclass(frozen=True)

@@ -206,8 +206,7 @@ class GatheredLabels:
 
     def layer(self, number: int) -> KeysValues:
         """See :class:`Labels`."""
-        keys, values = self.memory[number].transpose(2, 3)
-        return KeysValues(keys, values)
+        return KeysValues(*(self.memory[number, i].transpose(1, 2) for i in (0, 1)))
 
     def with_room(self) -> "GatheredLabels":
         """See :class:`Labels`."""

@@ -50,6 +50,9 @@ def fetch(decision: Decision) -> Fetched:
     flags = [decision.cannot_improve, decision.has_result, invalid]
     running = decision.kept & ~decision.ended
     _, parents, labels = decision.candidates
+    if values.device.type == "cpu":
+        by_slot = (flag.tolist() for flag in flags)
+        return Fetched(parents, labels, decision.ended, running, *by_slot)
     by_candidate = [parents, labels, decision.ended, running]
     fetched = torch.cat([*by_candidate, torch.stack(flags, dim=1)], dim=1).cpu()
     n = values.size(1)
@@ -87,8 +90,8 @@ def select(
     held = [(utt, count) for utt, count in zip(utts, counts) if count]
     spans = make_spans([utt for utt, _ in held], [count for _, count in held])
     index = mask.flatten().nonzero().squeeze(1)
-    chosen = torch.stack([fetched.parents.flatten(), fetched.labels.flatten()])[
-        :, index
-    ]
-    parents, labels = chosen.to(device, non_blocking=True)
-    return Selection(parents, chosen[0], labels, spans), index
+    on_host = [x.flatten()[index] for x in (fetched.parents, fetched.labels)]
+    parents, labels = on_host
+    if device.type != "cpu":
+        parents, labels = torch.stack(on_host).to(device, non_blocking=True)
+    return Selection(parents, on_host[0], labels, spans), index

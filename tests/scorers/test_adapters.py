@@ -89,6 +89,7 @@ def assert_same_scores(adapter, reference, **kwargs):
             torch.testing.assert_close(ours.hs, theirs.hs, atol=1e-4, rtol=0)
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize(
     "conf",
     [

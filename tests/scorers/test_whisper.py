@@ -66,6 +66,7 @@ def assert_same_scores(adapter, reference, memory=None, tolerance=1e-4, **kwargs
         torch.testing.assert_close(ours.scores, theirs.scores, atol=tolerance, rtol=0)
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize(
     "conf",
     [
@@ -152,6 +153,7 @@ def test_decoder_asked_for_hidden_states_is_left_to_the_fallback(make_decoder):
     assert isinstance(adapter, BatchFallback)
 
 
+@pytest.mark.usefixtures("layout")
 @torch.no_grad()
 def test_two_decodes_on_one_adapter_do_not_disturb_each_other(make_decoder):
     adapter = CachedWhisper(make_decoder())
@@ -163,6 +165,7 @@ def test_two_decodes_on_one_adapter_do_not_disturb_each_other(make_decoder):
             assert torch.equal(result.scores, expected[n])
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("beam", [1, 4, 20])
 @pytest.mark.parametrize("seed", range(3))
 def test_search_finds_what_it_finds_with_the_fallback(make_decoder, beam, seed):

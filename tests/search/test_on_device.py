@@ -28,6 +28,7 @@ from tests.toys import build, padded
 
 V, D, EOS = 12, 16, 11
 FRAMES = [14, 9, 11, 10]
+LIMITS = {"maxlenratio": -7, "minlenratio": -3}
 SEARCHES = {
     "explicit": (ExplicitLengthBeamSearch, {}),
     "exact": (ExplicitLengthBeamSearch, {"exact_nbest": True, "nbest": 3}),
@@ -115,10 +116,10 @@ def on_both(scorers, n_utts=4, **conf):
     """Search on the CPU and on the device; return what was asked of it, and the steps."""
     x, lengths = batch(n_utts)
     own = make_search(scorers, **conf)
-    expected = own(x, x_lengths=lengths, minlenratio=-3)
+    expected = own(x, x_lengths=lengths, **LIMITS)
     with simulated_device() as counts:
         there = make_search(moved(scorers), **conf)
-        found = there(on_device(x), x_lengths=lengths, minlenratio=-3)
+        found = there(on_device(x), x_lengths=lengths, **LIMITS)
     for mine, others in zip(found, expected, strict=True):
         assert_same(mine, others)
     for mine, other in zip(there.trace, own.trace, strict=True):
@@ -214,11 +215,13 @@ def test_streaming(name):
         yield search(x[12:])
 
     expected = list(blocks(scorers, x))
-    with simulated_device():
-        for found, wanted in zip(
-            blocks(moved(scorers), on_device(x)), expected, strict=True
-        ):
-            assert_same(found, wanted)
+    with simulated_device() as counts:
+        steps = list(blocks(moved(scorers), on_device(x)))
+    for found, wanted in zip(steps, expected, strict=True):
+        assert_same(found, wanted)
+    assert {where.partition(":")[0] for where, _ in waits_of_positions(counts)} == {
+        "search/fetch.py"
+    }
 
 
 @pytest.mark.parametrize("name", ["transformer", "lstm"])
