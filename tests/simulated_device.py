@@ -8,8 +8,13 @@ assert counts.of("launches") < 100
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "recipes" / "speed"))
 
-from simulation import DEVICE, Counts, MixedDevices, on_device, simulated_device
+try:
+    from simulation import DEVICE, Counts, MixedDevices, on_device, simulated_device
+except ImportError as error:  # the torch of ESPnet 202511
+    pytest.skip(str(error), allow_module_level=True)
 
 __all__ = ["DEVICE", "Counts", "MixedDevices", "on_device", "simulated_device"]

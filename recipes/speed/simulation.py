@@ -21,7 +21,16 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
-from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+
+try:
+    from torch.utils.backend_registration import (
+        _setup_privateuseone_for_python_backend,
+    )
+except ImportError:
+    raise ImportError(
+        f"torch {torch.__version__} has no devices that are written in Python: the "
+        "pretended device needs a release after 2.9"
+    ) from None
 
 _NAME = "sim"
 _setup_privateuseone_for_python_backend(_NAME)

@@ -1,7 +1,6 @@
 """The pieces of the bench, on decoders of a few units. No time is asserted."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "recipes" / "speed"))
 
 import bench
 import latency
-import launches
 import measure
 from beams import extrapolated
 from corpus import bundled, corpus_lines, summed
@@ -342,53 +340,3 @@ def test_options_that_cannot_be_measured(options, message, capsys):
     with pytest.raises(SystemExit):
         bench.main(options)
     assert message in capsys.readouterr().err
-
-
-@pytest.fixture
-def launch_counts(monkeypatch, capsys):
-    """Run the command on decoders of a few units, of as many layers as those measured."""
-    blocks = TransformerSize().blocks
-    assert (blocks, LSTMSize().layers) == (6, 2)
-    sizes = {
-        "transformer": replace(SIZES["transformer"], blocks=blocks),
-        "lstm": SIZES["lstm"],
-    }
-    monkeypatch.setattr(launches, "SIZES", sizes)
-
-    def run(*options):
-        launches.main(["--frames", "7", "--steps", "12", *options])
-        return capsys.readouterr().out
-
-    return run
-
-
-@pytest.mark.parametrize("name, most", [("transformer", 200), ("lstm", 80)])
-@pytest.mark.parametrize("search", ["simple", "explicit_length"])
-def test_a_step_launches_little_whatever_the_utterances(
-    launch_counts, name, search, most
-):
-    options = ["--models", name, "--searches", search, "--utterances", "1", "2", "16"]
-    table = launch_counts(*options)
-    rows = [line.split("|")[1:-1] for line in table.strip().splitlines()[2:]]
-    assert [int(row[2]) for row in rows] == [1, 2, 16]
-    counts = [float(row[4]) for row in rows]
-    assert max(counts) <= most
-    # one utterance spares some copies; from two on nothing grows
-    assert counts[1] == counts[2]
-    assert counts[0] == pytest.approx(counts[1], abs=6)
-    assert [float(row[6]) for row in rows] == [1.0] * 3  # waits a step
-    assert [int(row[7]) for row in rows] == [2] * 3  # at the end
-
-
-def test_lines_that_launch_most_are_named(launch_counts):
-    text = launch_counts("--models", "lstm", "--utterances", "2", "--lines", "2")
-    assert text.count("lstm, ") == 2
-    assert "scorers/rnn.py:" in text
-
-
-@pytest.mark.parametrize("options", [["--steps", "1"], ["--utterances", "0"]], ids=str)
-def test_what_cannot_be_counted(launch_counts, options, capsys):
-    with pytest.raises(SystemExit) as end:
-        launch_counts(*options)
-    assert end.value.code == 2
-    assert "or more" in capsys.readouterr().err
