@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
-from espnet_lenbias.scorers.base import EncoderOutput, Selection
+from espnet_lenbias.scorers.base import Selection
 
 # devices on which an operation costs what it computes, and little else
 _WITHOUT_LAUNCHES = frozenset({"cpu"})
@@ -92,16 +92,21 @@ class Cells:
         return Cells(utts, width, places, cells, there), parents, rows
 
 
-def padded_frames(encoder_output: EncoderOutput) -> tuple[torch.Tensor, torch.Tensor]:
+def padded_frames(
+    x: torch.Tensor, lengths: list[int]
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the frames of all utterances with zeros for padding, and where they are.
+
+    Args:
+        x: (B, T or more, D), padded with anything.
+        lengths: Frames of each.
 
     Returns:
         (B, T, D), and (B, T) bool.
     """
-    lengths = torch.tensor(encoder_output.lengths)
-    longest = max(encoder_output.lengths)
-    inside = torch.arange(longest) < lengths.unsqueeze(1)
-    x = encoder_output.x[:, :longest]
+    longest = max(lengths)
+    inside = torch.arange(longest) < torch.tensor(lengths).unsqueeze(1)
+    x = x[:, :longest]
     inside = inside.to(x.device, non_blocking=True)
     return x.masked_fill(~inside.unsqueeze(2), 0.0), inside
 

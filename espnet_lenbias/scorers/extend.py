@@ -6,6 +6,7 @@ those of :mod:`.base`, with one utterance; d is the size of an attention's head,
 number.
 """
 
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
@@ -13,6 +14,12 @@ import torch
 
 from espnet_lenbias.scorers import ctc, fallback, lm, transformer
 from espnet_lenbias.scorers.base import Adapter, EncoderOutput, Prefixes
+from espnet_lenbias.scorers.ctc_prefixes import (
+    Forward,
+    Probs,
+    empty_prefixes,
+    extended_prefixes,
+)
 
 
 @singledispatch
@@ -82,12 +89,35 @@ def _ctc(
     The prefix score that they had stays what the next one is counted from, so with the
     next label the accumulated score is that of all frames.
     """
-    probs = adapter.start(encoder_output).probs
+    anew = adapter.start(encoder_output)
+    assert isinstance(anew, ctc.CTCPrefixState)  # of the same device
     start, _, psi = state.by_utt[0]
-    forward = ctc.empty_prefixes(probs[0], len(psi))
+    forward = _forward(anew.probs[0], prefixes)
+    return ctc.CTCPrefixState(anew.probs, {0: ctc.UtteranceState(start, forward, psi)})
+
+
+@extend.register
+def _ctc_grid(
+    state: ctc.CTCGridState,
+    adapter: ctc.CTCPrefix,
+    encoder_output: EncoderOutput,
+    prefixes: Prefixes,
+) -> ctc.CTCGridState:
+    """Likewise in the grid, whose cells are the hypotheses of the utterance."""
+    anew = adapter.start(encoder_output)
+    assert isinstance(anew, ctc.CTCGridState)  # of the same device
+    yseq = state.cells.spread(prefixes.yseq)
+    probs = anew.probs._replace(rows=state.probs.rows)
+    forward = _forward(probs, replace(prefixes, yseq=yseq))
+    return state._replace(probs=probs, forward=forward)
+
+
+def _forward(probs: Probs, prefixes: Prefixes) -> Forward:
+    """Return the forward variables of the prefixes, from the first label on."""
+    forward = empty_prefixes(probs, len(prefixes.yseq))
     for labels in prefixes.yseq[:, prefixes.primer_length :].unbind(dim=1):
-        forward = ctc.extended_prefixes(forward, probs[0], labels)
-    return ctc.CTCPrefixState(probs, {0: ctc.UtteranceState(start, forward, psi)})
+        forward = extended_prefixes(forward, probs, labels)
+    return forward
 
 
 @singledispatch

@@ -144,7 +144,7 @@ class FramesGrid:
         cls, attentions: Sequence[Any], encoder_output: EncoderOutput
     ) -> "FramesGrid":
         """Compute keys and values; of the padding too."""
-        x, inside = padded_frames(encoder_output)
+        x, inside = padded_frames(encoder_output.x, encoder_output.lengths)
         keys, values = _projected(attentions, x)
         bias = as_bias(inside, x)[:, None, None]
         bias = bias.repeat(1, attentions[0].h, 1, 1)

@@ -132,7 +132,7 @@ class LocationGrid:
     @classmethod
     def of(cls, attention: AttLoc, encoder_output: EncoderOutput) -> "LocationGrid":
         """Project the frames."""
-        x, inside = padded_frames(encoder_output)
+        x, inside = padded_frames(encoder_output.x, encoder_output.lengths)
         weights = inside.to(x.dtype)
         return cls(
             attention,

@@ -2,8 +2,12 @@
 
 import pytest
 import torch
+from espnet2.asr.ctc import CTC
+from espnet2.asr.decoder.transformer_decoder import TransformerDecoder
+from espnet2.lm.transformer_lm import TransformerLM
 
-from espnet_lenbias.scorers import EncoderOutput, Selection, adapter_for, cells
+from espnet_lenbias.espnet_compat import CTCPrefixScorer
+from espnet_lenbias.scorers import Selection, adapter_for, cells
 from espnet_lenbias.scorers import rnn_frames as rnn_frames_module
 from espnet_lenbias.scorers.base import make_spans
 from espnet_lenbias.scorers.cells import Cells, padded_frames, prefers_grid
@@ -56,7 +60,7 @@ def test_a_full_grid_is_not_laid_out():
 
 def test_padding_is_zero_whatever_it_was():
     x = torch.tensor([[[1.0], [2.0], [torch.nan]], [[3.0], [torch.inf], [torch.nan]]])
-    frames, inside = padded_frames(EncoderOutput(x, [2, 1]))
+    frames, inside = padded_frames(x, [2, 1])
     assert frames.tolist() == [[[1.0], [2.0]], [[3.0], [0.0]]]
     assert inside.tolist() == [[True, True], [True, False]]
 
@@ -86,15 +90,28 @@ def test_scores_are_those_of_the_slow_twin(name, primer, monkeypatch):
 
 def plain(name):
     """A scorer whose scores are of ordinary size, so that 1e-5 means something."""
-    from espnet2.asr.decoder.transformer_decoder import TransformerDecoder
-    from espnet2.lm.transformer_lm import TransformerLM
-
     torch.manual_seed(5)
     if name == "transformer":
         return TransformerDecoder(V, D, 2, 24, 2).eval()
     if name == "lm":
         return TransformerLM(V, embed_unit=6, att_unit=8, unit=10, layer=2).eval()
     return make_rnn(rnn_type=name, num_layers=2)
+
+
+@pytest.mark.parametrize("wanted", [None, 6])
+@torch.no_grad()
+def test_ctc_scores_are_those_of_the_slow_twin(wanted, monkeypatch):
+    torch.manual_seed(5)
+    adapter = adapter_for("ctc", CTCPrefixScorer(CTC(V, D).eval(), EOS), V, EOS)
+    compared = 0
+    for slow, fast in both_ways(adapter, monkeypatch, wanted=wanted, steps=8):
+        # behind a prefix that is impossible every score is one of rounding
+        likely = slow.scores > -1e4
+        close = torch.testing.assert_close
+        close(fast.scores[likely], slow.scores[likely], atol=1e-5, rtol=1e-6)
+        assert torch.equal(fast.scores == -torch.inf, slow.scores == -torch.inf)
+        compared += int(likely.sum())
+    assert compared > 100
 
 
 @torch.no_grad()

@@ -165,6 +165,16 @@ def test_ctc_under_a_pre_beam(pre_beam):
     assert [*waits_of_positions(counts).values()] == [steps]
 
 
+def test_ctc_launches_no_more_for_more_utterances():
+    by_utterances = {}
+    for n_utts in (1, 4):
+        scorers = {"decoder": transformer(), "ctc": ctc()}
+        counts, steps = on_both(scorers, n_utts)
+        mine = sum(n for (where, _), n in counts.launches.items() if "ctc" in where)
+        by_utterances[n_utts] = mine / steps
+    assert by_utterances[1] == pytest.approx(by_utterances[4], rel=0.1)
+
+
 def test_whisper_waits_once_a_position(make_decoder):  # noqa: F811
     counts, steps = on_both({"decoder": make_decoder(vocab_size=V)}, primer=(3, 0, 7))
     assert [*waits_of_positions(counts).values()] == [steps]
