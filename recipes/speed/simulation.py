@@ -33,7 +33,35 @@ except ImportError:
     ) from None
 
 _NAME = "sim"
-_setup_privateuseone_for_python_backend(_NAME)
+
+
+class _Hidden:
+    """What torch asks of a device: here it is for those alone who name it.
+
+    Nothing else in the process, such as torch's data loader, takes it for the machine's
+    accelerator.
+    """
+
+    def is_available(self) -> bool:
+        return False
+
+    def is_initialized(self) -> bool:
+        return True
+
+    def device_count(self) -> int:
+        return 1
+
+    def current_device(self) -> int:
+        return 0
+
+    def _is_in_bad_fork(self) -> bool:
+        return False
+
+    def manual_seed_all(self, seed: int) -> None:
+        """It has no random numbers of its own."""
+
+
+_setup_privateuseone_for_python_backend(_NAME, backend_module=_Hidden())
 DEVICE = torch.device(_NAME, 0)
 
 PACKAGE = "espnet_lenbias"

@@ -180,17 +180,28 @@ def test_whisper_waits_once_a_position(make_decoder):  # noqa: F811
     assert [*waits_of_positions(counts).values()] == [steps]
 
 
-def test_a_decoder_that_is_left_to_the_fallback():
+class OtherRNN(RNNDecoder):
+    """ESPnet's decoder, left to the fallback for being of another type."""
+
+
+def convolutional():
     torch.manual_seed(8)
-    on_both(
-        {
-            "decoder": sharpened(
-                DynamicConvolutionTransformerDecoder(
-                    V, D, 2, 24, 1, conv_wshare=2, conv_kernel_length=[3]
-                )
-            )
-        }
-    )
+    conf = dict(conv_wshare=2, conv_kernel_length=[3])
+    return sharpened(DynamicConvolutionTransformerDecoder(V, D, 2, 24, 1, **conf))
+
+
+def other_rnn():
+    decoder = rnn()
+    decoder.__class__ = OtherRNN
+    return decoder
+
+
+@pytest.mark.parametrize("make", [convolutional, other_rnn])
+def test_a_decoder_that_is_left_to_the_fallback(make):
+    """It waits as often as ESPnet's code does; our part of it waits once."""
+    counts, steps = on_both({"decoder": make()}, 2)
+    waits = waits_of_positions(counts)
+    assert sum(n for (where, _), n in waits.items() if "search/" in where) == steps
 
 
 def test_hidden_states():
