@@ -4,6 +4,7 @@
 # make lint          style, types and shell scripts
 # make test          all tests
 # make test-fast     the tests for work: those of seconds left out
+# make test-often    all tests ten times, five of them on a busy machine
 # make test-202511   the tests with ESPnet 202511, in an environment of their own
 # make docs          the documentation, in docs/_build
 # make dist          sdist and wheel in dist/, checked and tried; see REPOSITORY_URL below
@@ -21,9 +22,13 @@ OLD_VENV := .venv-202511
 OLD_PYTHON := $(OLD_VENV)/bin/python
 OLD_INSTALLED := $(OLD_VENV)/.installed
 
+# A process for each core, but no more than memory has room for; a worker that has no test
+# left takes some of the others'.
+PYTEST := -m pytest --numprocesses logical --maxprocesses 8 --dist worksteal
+
 PYENV := $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions
 
-SHELL_SCRIPTS := .ci/run .ci/try_wheel $(wildcard recipes/*.sh recipes/*/*.sh)
+SHELL_SCRIPTS := .ci/run .ci/ten_runs .ci/try_wheel $(wildcard recipes/*.sh recipes/*/*.sh)
 
 # Where the repository can be read, e.g. https://github.com/someone/espnet_lenbias: what the
 # package's page on an index links to. Without it that page has no images and no such links.
@@ -39,7 +44,7 @@ $(OLD_PYTHON): CANDIDATES = python3.11 python3 $(wildcard $(PYENV)/3.11*/bin/pyt
 $(OLD_PYTHON): IS_RIGHT = sys.version_info[:2] == (3, 11)
 $(OLD_PYTHON): WANTED = 3.11
 
-.PHONY: venv install demo lint test test-fast test-202511 docs dist bench
+.PHONY: venv install demo lint test test-fast test-often test-202511 docs dist bench
 
 venv: $(PYTHON)
 
@@ -81,13 +86,16 @@ lint: install
 	$(VENV)/bin/shellcheck --severity=warning $(SHELL_SCRIPTS)
 
 test: install
-	$(PYTHON) -m pytest
+	$(PYTHON) $(PYTEST)
 
 test-fast: install
-	$(PYTHON) -m pytest -m "not slow"
+	$(PYTHON) $(PYTEST) -m "not slow"
+
+test-often: install
+	.ci/ten_runs
 
 test-202511: $(OLD_INSTALLED)
-	$(OLD_PYTHON) -m pytest
+	$(OLD_PYTHON) $(PYTEST)
 
 # Of a copy of what git knows: the page is written into it, and no leftover gets in.
 dist: install

@@ -19,13 +19,15 @@ import sys
 
 from espnet_lenbias import cli
 from espnet_lenbias.options.python_options import outer_options, replaced
+from espnet_lenbias.options.standard_output import reader_may_go
 
 
 def main() -> int:
     """Run Python on the arguments; does not return unless they are for this package."""
     args = sys.argv[1:]
     if not args or args[0] in ("-h", "--help"):
-        print((__doc__ or "").strip())
+        with reader_may_go():
+            print((__doc__ or "").strip())
         return 0
     if args[0] in cli.COMMANDS:
         return cli.main(args)

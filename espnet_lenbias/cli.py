@@ -3,14 +3,16 @@
 import argparse
 import importlib
 import json
-import os
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
 from espnet_lenbias import __version__
+from espnet_lenbias.errors import Terminated
 from espnet_lenbias.options.registry import OPTIONS, available_searches, search_options
 from espnet_lenbias.options.search_conf import POSSIBLE_VALUES
+from espnet_lenbias.options.standard_output import reader_may_go
 
 # Commands with parsers of their own, e.g. ESPnet's: name -> module, what it does.
 _WITH_PARSERS = {
@@ -24,9 +26,6 @@ _WITH_PARSERS = {
 
 COMMANDS = ("searches", *_WITH_PARSERS)
 
-# As shells report a program that Ctrl-C, or a reader who has gone, has ended.
-_INTERRUPTED, _READER_GONE = 130, 141
-
 
 def main(cmd: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
@@ -35,18 +34,13 @@ def main(cmd: Sequence[str] | None = None) -> int:
         # A sign that a terminal cannot show is no reason to fail.
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        try:
+        with reader_may_go():
             return _run(cmd)
-        finally:
-            sys.stdout.flush()  # here, where a reader who has gone is no surprise
-    except BrokenPipeError:
-        # What is left to write, at exit, has nowhere to go either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _READER_GONE
-    except KeyboardInterrupt:  # from the imports on
+    except KeyboardInterrupt as e:  # from the imports on
         rest = "; the same command decodes the rest" if cmd[:1] == ["decode"] else ""
         print(f"interrupted{rest}", file=sys.stderr)
-        return _INTERRUPTED
+        number: int = e.args[0] if isinstance(e, Terminated) else signal.SIGINT
+        return 128 + number  # as shells report a program that a signal has ended
 
 
 def _run(cmd: Sequence[str]) -> int:

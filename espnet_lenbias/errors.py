@@ -19,3 +19,7 @@ class ClusterError(ValueError):
 
 class OtherRunError(ValueError):
     """The output folder is in use, or holds the results of a run with other options."""
+
+
+class Terminated(KeyboardInterrupt):
+    """A signal that ends a run as Ctrl-C does; its number is the argument."""

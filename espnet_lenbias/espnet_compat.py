@@ -194,6 +194,11 @@ def decodes_batches() -> bool:
     return _layout() == _LAYOUTS[0]
 
 
+def runs_checkpoints() -> bool:
+    """Tell whether this release loads a checkpoint with all that it says to run."""
+    return importlib.util.find_spec("espnet2.torch_utils.safe_torch_load") is None
+
+
 class OneByOne:
     """The last base of an inference class: ``batch_decode`` where ESPnet's has none."""
 
@@ -246,7 +251,7 @@ def add_older_names(model_file: Path) -> None:
     import torch  # here, not above: see the module's docstring
 
     try:
-        parameters = torch.load(model_file, map_location="cpu")
+        parameters = torch.load(model_file, map_location="cpu", weights_only=True)
     except Exception:  # whoever loads the model says what is wrong with its file
         return
     older = {

@@ -1,5 +1,6 @@
 """Tiny ESPnet models with random weights, and audio for them."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import torch
 from espnet_lenbias.scorers import cells
 from tests.tiny import write_model
 
-torch.set_num_threads(1)  # with tensors as small as these, threads only wait
+# With tensors as small as these, threads only wait: here, and in tools that tests start.
+torch.set_num_threads(1)
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Folders whose tests are slow: they start processes or clusters, load packed models,
 # draw plots. Elsewhere the mark stands at the test.

@@ -13,8 +13,8 @@ needs_batches = pytest.mark.skipif(
 needs_s2t_of_ctc_alone = pytest.mark.skipif(
     not RECENT, reason="ESPnet 202511's s2t_inference takes no model without a decoder"
 )
-needs_safe_checkpoints = pytest.mark.skipif(
-    not RECENT, reason="ESPnet 202511 runs what a checkpoint says, and unwraps fewer"
+needs_lightning_checkpoints = pytest.mark.skipif(
+    not RECENT, reason="ESPnet 202511 does not unwrap what Lightning saves"
 )
 needs_espnet3 = pytest.mark.skipif(
     not RECENT, reason="ESPnet 202511 comes without ESPnet3"

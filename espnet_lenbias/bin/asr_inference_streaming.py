@@ -14,8 +14,10 @@ from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.decoding import get_parser, parse
 from espnet_lenbias.options.espnet_tools import ASR_STREAMING
 from espnet_lenbias.options.online import check_online
+from espnet_lenbias.options.standard_output import reader_may_go
 
 
+@reader_may_go()
 def main(cmd: Sequence[str] | None = None) -> int:
     """Run the tool; return its exit status."""
     parser = get_parser(ASR_STREAMING.module)

@@ -104,6 +104,8 @@ def row_search(model: Any, row: ComparedSearch) -> "BeamSearch":
     """
     import torch
 
+    from espnet_lenbias.inference.use_search import lower_precision
+
     check_search_conf(row.search, row.conf)
     n_vocab = model.beam_search.n_vocab
     if row.search == ESPNET and row.beam_size > n_vocab:
@@ -115,7 +117,10 @@ def row_search(model: Any, row: ComparedSearch) -> "BeamSearch":
     search: BeamSearch = build_search(
         row.search, model.beam_search, row.beam_size, **{**best_only, **row.conf}
     )
-    return search.to(device=model.device, dtype=getattr(torch, model.dtype)).eval()
+    search = search.to(device=model.device, dtype=getattr(torch, model.dtype)).eval()
+    if row.search != ESPNET:
+        lower_precision(search, getattr(model, "decoder_dtype", None), model)
+    return search
 
 
 class Contestant:

@@ -10,10 +10,13 @@ import torch
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
-from espnet_lenbias.options.audio_files import check_rate
-
-# Types of data whose lines name files that soundfile opens.
-_AUDIO_FILES = ("sound", "multi_columns_sound", "variable_columns_sound")
+from espnet_lenbias.options.audio_files import (
+    check_rate,
+    check_whole,
+    scale_warning,
+    training_types,
+)
+from espnet_lenbias.options.data_files import SOUND
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,9 @@ class Read(NamedTuple):
 
     key: str
     data: dict[str, np.ndarray] | Unreadable
-    warning: str = ""  # of audio that is not what the model was trained on
+    # Of audio that is not what the model was trained on: its sampling rate, its scale.
+    rate_warning: str = ""
+    scale_warning: str = ""
 
 
 Batch = list[Read]
@@ -39,15 +44,17 @@ class Utterances(torch.utils.data.Dataset[Any]):
 
     Args:
         dataset: Maps a key to its preprocessed data; see ESPnet's ``ESPnetDataset``.
-        frontend_conf: Of the model, which says what sampling rate it takes.
+        train_config: Of the model, which says what sampling rate it takes, and what
+            data it was trained on.
 
     """
 
     def __init__(
-        self, dataset: ESPnetDataset, frontend_conf: Mapping[str, Any] | None = None
+        self, dataset: ESPnetDataset, train_config: Mapping[str, Any] | None = None
     ):
         self.dataset = dataset
-        self.frontend_conf = frontend_conf
+        self.frontend_conf = (train_config or {}).get("frontend_conf")
+        self.trained_on = training_types(train_config or {})
 
     def __getitem__(self, key: str) -> Read:
         loaders = self.dataset.loader_dict
@@ -59,12 +66,13 @@ class Utterances(torch.utils.data.Dataset[Any]):
             if hasattr(loader, "rate"):
                 loader.rate = None  # of the utterance before
         try:
+            self._check_whole(key)
             data = self.dataset[key][1]
         except Exception as e:  # whatever is wrong with this file, others may be sound
             return Read(key, Unreadable(self._why(key, e)))
-        return Read(key, data, self._warning(key))
+        return Read(key, data, self._rate_warning(key), self._scale_warning(key, data))
 
-    def _warning(self, key: str) -> str:
+    def _rate_warning(self, key: str) -> str:
         """Return what is wrong with the sampling rate; ESPnet's loaders have noted it.
 
         It is no error: a model can have been trained with a frontend set to a wrong
@@ -79,11 +87,35 @@ class Utterances(torch.utils.data.Dataset[Any]):
                     return str(e)
         return ""
 
+    def _scale_warning(self, key: str, data: Mapping[str, np.ndarray]) -> str:
+        """Return what is wrong with the scale of the samples."""
+        for name, (_, kind) in self.dataset.debug_info.items():
+            if kind == "kaldi_ark" or kind in SOUND:
+                source = self._source(name, key)
+                whole = _are_whole_numbers(data[name])
+                warning = scale_warning(source, kind, whole, self.trained_on.get(name))
+                if warning:
+                    return warning
+        return ""
+
+    def _check_whole(self, key: str) -> None:
+        """Verify that the files of an utterance are not cut off.
+
+        Raises:
+            AudioError: Names the one that is.
+        """
+        for name, (_, kind) in self.dataset.debug_info.items():
+            if kind == "kaldi_ark" or kind in SOUND:
+                for source in self._files(name, key):
+                    path, start = (source, 0) if kind in SOUND else _place(source)
+                    if Path(path).is_file():
+                        check_whole(Path(path), start)
+
     def _why(self, key: str, error: Exception) -> str:
         """Return why an utterance could not be read, with its source if it has one."""
         sources = {name: self._source(name, key) for name in self.dataset.loader_dict}
         for name, source in sources.items():
-            if self.dataset.debug_info[name][1] not in _AUDIO_FILES:
+            if self.dataset.debug_info[name][1] not in SOUND:
                 continue
             if source.endswith("|"):
                 return f"{source}: sound takes no commands: use kaldi_ark"
@@ -108,6 +140,17 @@ class Utterances(torch.utils.data.Dataset[Any]):
         return [source] if isinstance(source, str) else list(source)
 
 
+def _place(source: str) -> tuple[str, int]:
+    """Return file and offset of what Kaldi's lists name: `file.ark:offset`, `file`."""
+    path, _, offset = source.rpartition(":")
+    return (path, int(offset)) if path and offset.isdigit() else (source, 0)
+
+
+def _are_whole_numbers(samples: np.ndarray) -> bool:
+    """Tell whether samples are integers beyond -1 to 1; ESPnet has made floats of them."""
+    return bool((abs(samples) > 1).any() and (samples == np.rint(samples)).all())
+
+
 def build_dataset(
     data_path_and_name_and_type: Sequence[tuple[str, str, str]],
     task: Any,
@@ -129,7 +172,7 @@ def build_dataset(
     except RuntimeError as e:  # names the data that the task takes, and what there is
         why = " ".join(str(e).split())
         raise OptionError(f"data_path_and_name_and_type: {why}") from e
-    return Utterances(dataset, getattr(train_args, "frontend_conf", None))
+    return Utterances(dataset, vars(train_args))
 
 
 def read_batches(

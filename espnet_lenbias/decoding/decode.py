@@ -16,7 +16,7 @@ from espnet_lenbias.decoding.dataset import (
     reason,
 )
 from espnet_lenbias.decoding.journal import ResultRow
-from espnet_lenbias.decoding.log_markers import RATE_WARNING, paired_markers
+from espnet_lenbias.decoding.log_markers import AUDIO_WARNINGS, paired_markers
 from espnet_lenbias.decoding.result_folder import Outcome, empty_value
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import set_all_random_seed
@@ -65,12 +65,14 @@ def load_model(args: argparse.Namespace, tool: Tool = ASR) -> Any:
     inference_class = tool.inference_class()
     taken = inference_class.espnet_options().parameters
     options = {key: value for key, value in vars(args).items() if key in taken}
+    options["batch_size"] = args.batch_size or 1
     for key in tool.symbols:
         options[key] = f"<{options[key].lstrip('<').rstrip('>')}>"
     model = inference_class.from_pretrained(
         args.model_tag,
         search=args.search,
         search_conf=args.search_conf,
+        decoder_dtype=args.decoder_dtype,
         device="cuda" if args.ngpu >= 1 else "cpu",
         **options,
     )
@@ -94,9 +96,10 @@ def decode(
     """
     for batch in batches:
         readable = []
-        for key, data, warning in batch:
-            if warning:
-                logging.warning(f"Utterance {key}: {warning}", extra={RATE_WARNING: 1})
+        for key, data, *warnings in batch:
+            for kind, warning in zip(AUDIO_WARNINGS, warnings, strict=True):
+                if warning:
+                    logging.warning(f"Utterance {key}: {warning}", extra={kind: 1})
             if isinstance(data, Unreadable):
                 yield key, data.reason
             else:
@@ -211,7 +214,7 @@ def _recognise(model: Any, batch: Readable, collate: Collate) -> Iterator[Outcom
     keys = [key for key, _ in batch]
     try:
         with paired_markers():
-            results = _call(model, collate(batch)[1])
+            results = _call(model, collate(batch)[1], len(batch))
             rows = [_row(model, result) for result in results]
     except Exception as e:  # whatever it is, it is this batch's alone
         why = reason(e)
@@ -238,9 +241,9 @@ def _row(model: Any, result: Any) -> ResultRow:
     return result_row(result, model.nbest, several, getattr(model, "asr_nbest", 1))
 
 
-def _call(model: Any, batch: dict[str, torch.Tensor]) -> list[Any]:
+def _call(model: Any, batch: dict[str, torch.Tensor], size: int) -> list[Any]:
     """Call the model as ESPnet's own tool does: for one utterance, or for a batch."""
-    if model.batch_size > 1:
+    if model.batch_size > 1 or size > 1:
         results: list[Any] = model.batch_decode(**batch)
         return results
     return [model(**{k: v[0] for k, v in batch.items() if not k.endswith("_lengths")})]

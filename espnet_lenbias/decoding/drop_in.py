@@ -7,7 +7,6 @@ utterances failed; 2 for a mistake in the options.
 """
 
 import argparse
-import errno
 import logging
 import sys
 from collections.abc import Callable, Sequence
@@ -17,17 +16,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from espnet_lenbias.decoding.batches import choose_batches, takes_bins
 from espnet_lenbias.decoding.folder_lock import locked
-from espnet_lenbias.decoding.log_markers import RATE_WARNING, counted
+from espnet_lenbias.decoding.log_markers import audio_warnings
+from espnet_lenbias.decoding.log_repeats import repeats_said_once
 from espnet_lenbias.decoding.result_folder import ResultFolder
+from espnet_lenbias.decoding.run_log import FORMAT, kept_markers, log_kept
 from espnet_lenbias.errors import OptionError, OtherRunError
 from espnet_lenbias.espnet_compat import commandline, decodes_batches
 from espnet_lenbias.options.data_files import utterances
 from espnet_lenbias.options.decoding import get_parser, parse, run_options
 from espnet_lenbias.options.espnet_tools import Tool
-
-# A full disk, a full quota, a limit on the size of files.
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+from espnet_lenbias.options.output_folder import NO_ROOM
+from espnet_lenbias.options.standard_output import reader_may_go
 
 # Decodes batches of utterances into the folder; returns why utterances have no result.
 Decode = Callable[
@@ -35,6 +36,7 @@ Decode = Callable[
 ]
 
 
+@reader_may_go()
 def main(tool: Tool, cmd: Sequence[str] | None = None) -> int:
     """Run the drop-in of a tool; return its exit status."""
     parser = get_parser(tool.module)
@@ -55,10 +57,7 @@ def run(
         args: The tool's options.
         decode: How; in this process unless given.
     """
-    logging.basicConfig(
-        level=args.log_level,
-        format="%(asctime)s (%(module)s:%(lineno)d) %(levelname)s: %(message)s",
-    )
+    logging.basicConfig(level=args.log_level, format=FORMAT)
     folder = Path(args.output_dir)
     try:
         _check_implemented(tool, args)
@@ -66,18 +65,14 @@ def run(
         with locked(folder):
             results = ResultFolder(folder, data, run_options(args))
             print(commandline(), file=sys.stderr)
-            with counted(RATE_WARNING) as other_rate:
+            with repeats_said_once(), audio_warnings() as warnings:
                 failures = _decode_pending(tool, args, results, decode)
     except (OptionError, OtherRunError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     except OSError as e:
         parser.exit(2, f"{parser.prog}: error: {_what_failed(e)}\n")
-    if other_rate.count:
-        logging.warning(
-            f"{other_rate.count} of {len(data)} utterances have another sampling rate "
-            "than the model's, so their texts are not to be trusted: resample the audio "
-            "and decode into another folder"
-        )
+    for line in warnings.summary(len(data)):
+        logging.warning(line)
     return _report(failures, len(data))
 
 
@@ -88,13 +83,17 @@ def _decode_pending(
     done = sum(key in folder for key in folder.keys)
     if done:
         logging.info(f"{done} of {len(folder.keys)} utterances are decoded already")
-    pending = folder.pending(args.batch_size)
-    if not pending:
-        logging.info(
-            "nothing is left to decode, so no real-time factor can be told from this log"
-        )
-    decode = decode or partial(decode_here, tool)
-    failures = decode(args, folder, pending) if pending else {}
+    pending = folder.pending(choose_batches(tool, args, folder.keys))
+    failures = {}
+    if pending:
+        decode = decode or partial(decode_here, tool)
+        with log_kept(folder.folder):
+            failures = decode(args, folder, pending)
+    else:
+        logging.info("nothing is left to decode")
+        if logging.root.isEnabledFor(logging.INFO):
+            # From their times ESPnet's scripts tell the real-time factor.
+            print(*kept_markers(folder.folder), sep="", end="", file=sys.stderr)
     folder.finish(args.nbest, tool.files)
     return failures
 
@@ -104,7 +103,7 @@ def _what_failed(error: OSError) -> str:
     if error.filename is None:
         return str(error) or type(error).__name__
     remedy = ""
-    if error.errno in _NO_ROOM:
+    if error.errno in NO_ROOM:
         remedy = "; make room, and the same command goes on where it has stopped"
     return f"{error.filename}: {error.strerror}{remedy}"
 
@@ -121,10 +120,16 @@ def _check_implemented(tool: Tool, args: argparse.Namespace) -> None:
         raise OptionError("word_lm_train_config: there is no decoding with a word LM")
     if args.ngpu > 1:
         raise OptionError(f"ngpu is {args.ngpu}, and a process decodes on one GPU")
-    if args.batch_size > 1 and not (tool.batches and decodes_batches()):
+    if (args.batch_size or 1) > 1 and not (tool.batches and decodes_batches()):
         raise OptionError(
             f"batch_size is {args.batch_size}, and {tool.name} of ESPnet "
             f"{version('espnet')} decodes one utterance at a time: set batch_size to 1"
+        )
+    if args.batch_bins is not None and not takes_bins(tool, args.search):
+        raise OptionError(
+            f"batch_bins is {args.batch_bins}, and {tool.name} with search: "
+            f"{args.search} of ESPnet {version('espnet')} makes no batches by length: "
+            "leave it out"
         )
 
 

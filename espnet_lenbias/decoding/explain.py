@@ -12,6 +12,7 @@ five best hypotheses are shown.
 """
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,18 +21,25 @@ import yaml
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.audio_files import (
     audio_rate,
-    check_one_channel,
+    check_audio_file,
     check_rate,
     read_audio,
+    scale_warning,
+    training_types,
 )
 from espnet_lenbias.options.decoding import get_parser as inference_parser
 from espnet_lenbias.options.decoding import parse
 from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.values import finite
 
 _PROG = "espnet-lenbias explain"
+_USAGE = (
+    f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [--doubtful SCORE] "
+    "[decoding options]"
+)
 _DEFAULTS = {"search": "explicit_length", "nbest": 5}
 
 
@@ -39,8 +47,7 @@ def get_parser() -> argparse.ArgumentParser:
     """Return the parser of what the command takes beyond the decoding options."""
     parser = argparse.ArgumentParser(
         prog=_PROG,
-        usage=f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [--doubtful SCORE] "
-        "[decoding options]",
+        usage=_USAGE,
         description=__doc__.partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -73,15 +80,20 @@ def main(cmd: Sequence[str] | None = None) -> int:
     parser = get_parser()
     own, rest = parser.parse_known_args(cmd)
     try:
-        check_one_channel(own.audio)
+        check_audio_file(own.audio)
         args = decoding_options(own, rest)
         files = model_files(own.model)
         vars(args).update(files, model_tag=None)  # found already
         config = yaml.safe_load(Path(files["asr_train_config"]).read_text("utf-8"))
         check_rate(own.audio, audio_rate(own.audio), config.get("frontend_conf"))
-        own.output_dir.mkdir(parents=True, exist_ok=True)
+        trained_on = training_types(config).get("speech")
+        warning = scale_warning(str(own.audio), "sound", False, trained_on)
+        make_output_dir(own.output_dir)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
+
+    if warning:
+        print(f"{parser.prog}: warning: {warning}", file=sys.stderr)
 
     # Here, not above: these load torch and ESPnet.
     from espnet_lenbias.decoding.dataset import reason
@@ -102,7 +114,10 @@ def main(cmd: Sequence[str] | None = None) -> int:
     print(f"{title}\n\n{explanation.text}")
     if explanation.figure is not None:
         name = f"{own.audio.stem}_{args.search}_beam{args.beam_size}.png"
-        save(explanation.figure, own.output_dir / name)
+        try:
+            save(explanation.figure, own.output_dir / name)
+        except OSError as e:
+            parser.exit(2, f"{parser.prog}: error: the plot: {e}\n")
         print(f"plot: {own.output_dir / name}")
     return 0
 
@@ -117,7 +132,7 @@ def decoding_options(
         rest: The others on the command line.
     """
     parser = inference_parser(ASR.module)
-    parser.prog = _PROG
+    parser.prog, parser.usage = _PROG, _USAGE
     parser.set_defaults(**_DEFAULTS)
     for action in parser._actions:
         if action.dest == "data_path_and_name_and_type":

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from espnet_lenbias.decoding.plain_files import naming, open_number
 from espnet_lenbias.errors import OtherRunError
+from espnet_lenbias.options.output_folder import make_output_dir
 
 LOCK = ".lock"
 
@@ -26,10 +27,11 @@ def locked(folder: Path) -> Iterator[None]:
     system has none, a warning says so and the run goes on.
 
     Raises:
-        OSError: The folder cannot be made or written.
+        OptionError: The folder cannot be made or written.
+        OSError: Names a file that cannot be written.
         OtherRunError: Another run holds the lock; says which.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_output_dir(folder)
     lock = open_number(folder / LOCK, os.O_RDWR | os.O_CREAT)
     try:
         try:

@@ -1,15 +1,16 @@
 """The journal of a decoding run: each utterance's result, as soon as it is there.
 
 Its first line holds the run's options, each further line one utterance: ``[key, {file:
-value}, data]``, where `data` tells the utterance's data from any other. A run that was
-killed may have left half a line at the end, and a file may have been damaged since: a
-line that does not say what it should counts for nothing, and its utterance is decoded
-again.
+value}, data, checksum]``, where `data` tells the utterance's data from any other. A run
+that was killed may have left half a line at the end, and a file may have been damaged
+or edited since: a line that does not say what it should counts for nothing, and its
+utterance is decoded again. Lines of earlier versions have no checksum.
 """
 
 import json
 import logging
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,7 +49,12 @@ def options_line(options: Mapping[str, str]) -> str:
 
 def entry_line(key: str, entry: Entry) -> str:
     """Return the line of an utterance."""
-    return json.dumps([key, dict(entry.row), entry.data]) + "\n"
+    fields = [key, dict(entry.row), entry.data]
+    return json.dumps([*fields, _checksum(fields)]) + "\n"
+
+
+def _checksum(fields: Sequence[Any]) -> str:
+    return f"{zlib.crc32(json.dumps(fields).encode()):08x}"
 
 
 def read_journal(path: Path, options: Mapping[str, str]) -> dict[str, Entry]:
@@ -101,8 +107,16 @@ def _is_old(line: Any) -> bool:
 def _entries(path: Path, lines: Sequence[Any]) -> Iterator[tuple[str, Entry]]:
     for number, line in enumerate(lines[1:], 2):
         match line:
-            case [str(key), row, str(data)] if is_row(row):
-                yield key, Entry(row, data)
+            case [str(key), row, str(data), *checksum] if (
+                is_row(row) and len(checksum) <= 1
+            ):
+                if checksum in ([], [_checksum([key, row, data])]):
+                    yield key, Entry(row, data)
+                else:
+                    logging.warning(
+                        f"{path}, line {number} is not as it was written: utterance "
+                        f"{key} is decoded again"
+                    )
             case _:
                 logging.warning(
                     f"{path}, line {number} is not the result of an utterance, which "

@@ -12,8 +12,14 @@ from contextlib import contextmanager
 _START = "speech length"
 _END = "best hypo"
 
-# An attribute of the records that warn of audio of another sampling rate.
-RATE_WARNING = "espnet_lenbias_rate"
+# Attributes of the records that warn of audio, of another sampling rate and of another
+# scale than the model's -> what is said of their number at the end.
+AUDIO_WARNINGS = {
+    "espnet_lenbias_rate": "have another sampling rate than the model's, so their texts "
+    "are not to be trusted: resample the audio and decode into another folder",
+    "espnet_lenbias_scale": "may have samples on another scale than those that the model "
+    "was trained on, so their texts are not to be trusted: see the warnings above",
+}
 
 
 @contextmanager
@@ -35,28 +41,31 @@ def paired_markers() -> Iterator[None]:
                     handler.handle(record)
 
 
-class Counter(logging.Handler):
-    """Counts the records that have an attribute, those of workers too.
+class AudioWarnings(logging.Handler):
+    """Counts the warnings of audio, those of workers too."""
 
-    Args:
-        attribute: Its name.
-
-    """
-
-    def __init__(self, attribute: str):
+    def __init__(self) -> None:
         super().__init__()
-        self.attribute = attribute
-        self.count = 0
+        self.counts = dict.fromkeys(AUDIO_WARNINGS, 0)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Count a record."""
-        self.count += hasattr(record, self.attribute)
+        for kind in self.counts:
+            self.counts[kind] += hasattr(record, kind)
+
+    def summary(self, total: int) -> list[str]:
+        """Return a line for each kind that there was, of so many utterances."""
+        return [
+            f"{n} of {total} utterances {AUDIO_WARNINGS[kind]}"
+            for kind, n in self.counts.items()
+            if n
+        ]
 
 
 @contextmanager
-def counted(attribute: str) -> Iterator[Counter]:
-    """Count, within the context, the records that have an attribute."""
-    counter = Counter(attribute)
+def audio_warnings() -> Iterator[AudioWarnings]:
+    """Count, within the context, the warnings of audio."""
+    counter = AudioWarnings()
     logging.getLogger().addHandler(counter)
     try:
         yield counter
@@ -76,22 +85,26 @@ class _Holder(logging.Handler):
 def _kept(
     records: Sequence[logging.LogRecord], failed: bool
 ) -> list[logging.LogRecord]:
-    """Drop the start markers that no end marker answers; on failure, all markers.
+    """Drop the start markers that no end marker answers; on failure, all markers."""
+    messages = [record.getMessage() for record in records]
+    if failed:
+        is_kept = [not message.startswith((_START, _END)) for message in messages]
+    else:
+        is_kept = paired(messages)
+    return [record for record, kept in zip(records, is_kept) if kept]
+
+
+def paired(messages: Sequence[str]) -> list[bool]:
+    """Tell which messages stay: all but start markers that no end marker answers.
 
     A batch that ran out of memory has been started again inside the attempt, in halves:
     going backwards, each end marker belongs to the nearest start marker before it.
     """
-    kept = []
+    is_kept = []
     unanswered = 0
-    for record in reversed(records):
-        message = record.getMessage()
-        if message.startswith((_START, _END)) and failed:
-            continue
-        if message.startswith(_END):
-            unanswered += 1
-        elif message.startswith(_START):
-            if not unanswered:
-                continue
-            unanswered -= 1
-        kept.append(record)
-    return kept[::-1]
+    for message in reversed(messages):
+        is_start = message.startswith(_START)
+        is_kept.append(not is_start or unanswered > 0)
+        unanswered += message.startswith(_END)
+        unanswered -= is_start and unanswered > 0
+    return is_kept[::-1]

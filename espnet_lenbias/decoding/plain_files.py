@@ -68,12 +68,17 @@ def replace_file(folder: Path, name: str, lines: Iterable[str]) -> None:
     for part in (path, path.parent):
         if part != folder and part.is_symlink():
             raise _not_plain(part)
+    if path.is_dir():
+        raise _not_plain(path)
+    if path.parent.is_file():
+        raise OSError(f"{path.parent} is a file, where a folder belongs: remove it")
     draft = folder / f"{_DRAFT}-{secrets.token_hex(8)}"
     try:
-        with naming(path), open_plain(draft, "x") as f:
-            f.writelines(lines)
-        path.parent.mkdir(exist_ok=True)
-        os.replace(draft, path)
+        with naming(path, instead_of=draft):
+            with open_plain(draft, "x") as f:
+                f.writelines(lines)
+            path.parent.mkdir(exist_ok=True)
+            os.replace(draft, path)
     except BaseException:
         with suppress(OSError):
             draft.unlink()
@@ -88,12 +93,19 @@ def remove_drafts(folder: Path) -> None:
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Have an error of writing, such as a full disk, name the file."""
+def naming(path: Path, instead_of: Path | None = None) -> Iterator[None]:
+    """Have an error of writing, such as a full disk, name the file.
+
+    Args:
+        path: The file, as the user knows it.
+        instead_of: What the error may name in its place.
+    """
     try:
         yield
     except OSError as e:
-        if e.errno is None or e.filename is not None:
+        if e.errno is None or (
+            e.filename is not None and str(e.filename) != str(instead_of)
+        ):
             raise
         raise OSError(e.errno, e.strerror, str(path)) from e
 

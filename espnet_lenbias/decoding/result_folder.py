@@ -5,6 +5,7 @@ holds one line for each finished utterance. From it an interrupted run goes on, 
 files are written anew, in the order of the keys, at the end.
 """
 
+import logging
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -23,9 +24,12 @@ from espnet_lenbias.decoding.plain_files import (
     remove_drafts,
     replace_file,
 )
+from espnet_lenbias.options.run_journal import read_run_options
 
 # What stands for a hypothesis that is not there, beside the empty text and labels.
 _EMPTY = {"score": "nan", "original_score": "nan", "steps": "0"}
+
+_ON_ONE_LINE = str.maketrans("\r\n", "  ")
 
 # The key of an utterance with its row, or with the reason why it has none.
 Outcome = tuple[str, ResultRow | str]
@@ -57,6 +61,11 @@ class ResultFolder:
         # Also of utterances that are not asked for now, or had other data then: who
         # lists them again, as they were, has their results.
         self._entries = read_journal(folder / JOURNAL, options)
+        if not self._entries and _journal_is_lost(folder):
+            logging.warning(
+                f"output_dir {folder} holds result files and no journal ({JOURNAL}) of "
+                "what they are results of: all utterances are decoded anew"
+            )
         remove_drafts(folder)
         # Written anew: a run that was killed may have left half a line anywhere.
         lines = [entry_line(key, entry) for key, entry in self._entries.items()]
@@ -69,14 +78,12 @@ class ResultFolder:
         entry = self._entries.get(key)
         return entry is not None and entry.data == self._data.get(key)
 
-    def pending(self, batch_size: int) -> list[Sequence[str]]:
-        """Return the batches that hold an utterance without a result, in order.
+    def pending(self, batches: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+        """Return those of the batches that hold an utterance without a result.
 
-        They are cut from all keys: an utterance has the batch mates, and so the
-        padding, that it has in an unbroken run.
+        Whole: an utterance has the batch mates, and so the padding, that it has in an
+        unbroken run.
         """
-        starts = range(0, len(self.keys), batch_size)
-        batches = [self.keys[i : i + batch_size] for i in starts]
         return [batch for batch in batches if any(key not in self for key in batch)]
 
     def collect(self, outcomes: Generator[Outcome, None, None]) -> dict[str, str]:
@@ -105,7 +112,7 @@ class ResultFolder:
         Raises:
             OSError: Names the file that could not be written.
         """
-        row = {name: value.replace("\n", " ") for name, value in row.items()}
+        row = {name: value.translate(_ON_ONE_LINE) for name, value in row.items()}
         entry = self._entries[key] = Entry(row, self._data[key])
         self._note(entry_line(key, entry))
         for name, value in row.items():
@@ -152,6 +159,14 @@ class ResultFolder:
                 (f"{key} {row.get(name, empty)}\n" for key, row in rows.items()),
             )
         return names
+
+
+def _journal_is_lost(folder: Path) -> bool:
+    """Tell whether there are result files without a journal that has begun."""
+    if not any(folder.glob("*best_recog/*")):
+        return False
+    path = folder / JOURNAL
+    return not path.exists() or read_run_options(path) is None
 
 
 def empty_value(name: str) -> str:

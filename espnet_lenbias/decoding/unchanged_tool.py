@@ -19,8 +19,10 @@ from espnet_lenbias.espnet_compat import commandline
 from espnet_lenbias.options.decoding import get_parser
 from espnet_lenbias.options.espnet_tools import OTHER_TOOLS
 from espnet_lenbias.options.registry import ESPNET
+from espnet_lenbias.options.standard_output import reader_may_go
 
 
+@reader_may_go()
 def main(cmd: Sequence[str] | None = None) -> int:
     """Run a tool, the first of the arguments, on the others; return its exit status."""
     module, *options = sys.argv[1:] if cmd is None else cmd
@@ -36,8 +38,14 @@ def main(cmd: Sequence[str] | None = None) -> int:
         )
     args = parser.parse_args(options)
     print(commandline(), file=sys.stderr)
+    for name in ("decoder_dtype", "batch_bins"):
+        if getattr(args, name) is not None:
+            parser.exit(2, f"{parser.prog}: error: {name} has no place in it\n")
+        delattr(args, name)
     for name in ("config", "search", "search_conf"):
         delattr(args, name)
+    if getattr(args, "batch_size", 1) is None:
+        args.batch_size = 1
     importlib.import_module(module).inference(**vars(args))
     return 0
 

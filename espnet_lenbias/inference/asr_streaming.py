@@ -1,6 +1,8 @@
 """ESPnet's streaming speech recognition with another search."""
 
+import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,6 +15,7 @@ from espnet_lenbias.inference.audio_checks import (
     check_audio,
     check_samples,
     is_finite,
+    is_short,
     short_audio_named,
 )
 from espnet_lenbias.inference.search_option import SearchOptionMixin
@@ -53,19 +56,62 @@ class Speech2TextStreaming(SearchOptionMixin, EspnetStreaming):
             The n-best list so far, (text, tokens, token ids, hypothesis) each.
 
         Raises:
-            AudioError: The chunk holds NaN or infinity. The utterance is given up, here
-                and with whatever else goes wrong: the next chunk is another one's first.
+            AudioError: The chunk holds NaN or infinity, or the utterance is too short
+                as a whole. It is given up, here and with whatever else goes wrong: the
+                next chunk is another one's first.
         """
         if self.search == ESPNET:
             return super().__call__(speech, is_final)
         try:
-            check_samples(speech, "the chunk")
+            states = self.frontend_states
+            before = states["waveform_buffer"] if states else None
+            check_samples(speech, "the chunk", before)
             if not is_finite(speech):
                 raise AudioError("the chunk holds NaN or infinity")
-            return super().__call__(as_samples(speech), is_final)
+            samples = as_samples(speech)
+            if is_short(sum(self._lengths)):
+                self._lengths.append(len(samples))
+            if not is_final:
+                return super().__call__(samples, is_final)
+            heard = torch.zeros(1).expand(sum(self._lengths))  # so long, of no memory
+            with short_audio_named(heard, partial(self._replay, [*self._lengths])):
+                return super().__call__(samples)
         except BaseException:
             self.reset()
             raise
+
+    def reset(self) -> None:
+        """Forget the utterance: the next chunk is the first one of another."""
+        self._lengths: list[int] = []  # of its chunks, as long as it may be too short
+        super().reset()
+
+    def apply_frontend(
+        self, speech: torch.Tensor, prev_states: Any = None, is_final: bool = False
+    ) -> Any:
+        """Wait for more samples where ESPnet wants to keep more than have come.
+
+        The last ones are filled up to a window here: ESPnet does so for one channel.
+        """
+        known = (
+            prev_states["waveform_buffer"] if prev_states is not None else speech[:0]
+        )
+        half_window = math.ceil(math.ceil(self.win_length / self.hop_length) / 2)
+        n_frames = (len(known) + len(speech)) // self.hop_length
+        missing = self.win_length - len(known) - len(speech)
+        if is_final and missing > 0:
+            silence = speech.new_zeros(missing, *speech.shape[1:])
+            speech = torch.cat([speech, silence])
+        if is_final or n_frames >= 2 * half_window - 1:
+            return super().apply_frontend(speech, prev_states, is_final)
+        return None, None, {"waveform_buffer": torch.cat([known, speech])}
+
+    def _replay(self, lengths: list[int], speech: torch.Tensor) -> None:
+        """Decode an utterance, (samples,), in chunks; the last takes what is left."""
+        self.reset()
+        for length in lengths[:-1]:
+            super().__call__(speech[:length], is_final=False)
+            speech = speech[length:]
+        super().__call__(speech)
 
 
 class ChunkedRecognizer:

@@ -12,15 +12,16 @@ from espnet_lenbias.espnet_compat import TooShortUttError
 
 Audio = torch.Tensor | np.ndarray  # (samples,)
 
-# Up to so many samples, the window of a long STFT, it may be the length that encoders
-# fail at. Half a second at 16 kHz is enough for each.
-_SHORT = 2048
+# Up to so many samples it may be the length that encoders fail at: one that makes one
+# frame of eight takes 17 in a stream, of 256 samples and more. Half a second at 16 kHz is
+# enough for each.
+_SHORT = 6000
 _ENOUGH = 8000
 
 
 def is_finite(wave: Audio) -> bool:
     """Tell whether all samples are numbers."""
-    return bool(torch.as_tensor(wave).isfinite().all())
+    return bool(_as_tensor(wave).isfinite().all())
 
 
 def check_audio(wave: Audio, name: str = "the audio") -> None:
@@ -37,27 +38,54 @@ def check_audio(wave: Audio, name: str = "the audio") -> None:
         raise AudioError(f"{name} holds NaN or infinity")
 
 
-def check_samples(wave: Any, name: str) -> None:
+def check_samples(wave: Any, name: str, before: torch.Tensor | None = None) -> None:
     """Verify that this is an array of samples, not a file name or the like.
+
+    Args:
+        wave: What was given.
+        name: What a message calls it.
+        before: Samples of the same stream; None: there are none yet.
 
     Raises:
         AudioError: It is of another shape than (samples,) or (samples, channels).
-        TypeError: It is something else, or of a type that no samples have.
+        TypeError: It is something else, of a type that no samples have, or masked.
     """
     if not isinstance(wave, Audio) or not wave.ndim:
         raise TypeError(
             f"{name} is a {type(wave).__name__}: give its samples, an array or a "
             "tensor (samples,), such as soundfile.read(path)[0]"
         )
-    if wave.ndim > 2 or (wave.ndim == 2 and 0 < len(wave) < wave.shape[1]):
+    if before is not None and before.shape[1:] != wave.shape[1:]:
+        raise AudioError(
+            f"{name} is of shape {tuple(wave.shape)}, and what came before it was of "
+            f"(samples{''.join(f', {n}' for n in before.shape[1:])})"
+        )
+    looks_turned = wave.ndim == 2 and 0 < len(wave) < wave.shape[1]
+    if wave.ndim > 2 or (looks_turned and before is None):
         raise AudioError(
             f"{name} is of shape {tuple(wave.shape)}: give (samples,), or (samples, "
             "channels)"
         )
+    if isinstance(wave, np.ma.MaskedArray) and np.ma.is_masked(wave):
+        raise TypeError(
+            f"{name} has samples that are masked: give what is to be heard in their "
+            "place, such as wave.filled(0)"
+        )
+    if isinstance(wave, torch.Tensor) and wave.layout != torch.strided:
+        raise TypeError(f"{name} is a sparse tensor: give wave.to_dense()")
     if not _is_signed(wave):
         raise TypeError(
             f"{name} holds {wave.dtype}: give floats from -1 to 1, or signed integers"
         )
+
+
+def _as_tensor(wave: Audio) -> torch.Tensor:
+    """Return an array as a tensor: torch takes no other byte order, and no flipped one."""
+    if isinstance(wave, np.ndarray):
+        kind = wave.dtype.newbyteorder("=")
+        kind = np.dtype("f8") if kind.kind == "f" and kind.itemsize > 8 else kind
+        wave = np.ascontiguousarray(wave, dtype=kind)
+    return torch.as_tensor(wave)
 
 
 def _is_signed(wave: Audio) -> bool:
@@ -73,7 +101,7 @@ def as_samples(wave: Audio) -> torch.Tensor:
     Args:
         wave: (samples,) or (samples, channels), see :func:`check_samples`.
     """
-    samples = torch.as_tensor(wave)
+    samples = _as_tensor(wave)
     if samples.is_floating_point():
         return samples
     return samples.float() / -float(torch.iinfo(samples.dtype).min)
@@ -102,7 +130,7 @@ def short_audio_named(
     except TooShortUttError as e:
         raise AudioError(f"{too_short} ({e})") from e
     except RuntimeError as e:
-        if isinstance(e, ScorerError) or not is_short(speech):
+        if isinstance(e, ScorerError) or not is_short(len(speech)):
             raise
         silence = torch.zeros(_ENOUGH, *speech.shape[1:])
         if _can_encode(silence[: len(speech)], encode) or not _can_encode(
@@ -112,9 +140,9 @@ def short_audio_named(
         raise AudioError(too_short) from e
 
 
-def is_short(speech: Audio) -> bool:
+def is_short(n_samples: int) -> bool:
     """Tell whether audio may be too short for an encoder."""
-    return len(speech) <= _SHORT
+    return n_samples <= _SHORT
 
 
 @torch.no_grad()

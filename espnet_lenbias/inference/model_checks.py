@@ -1,4 +1,4 @@
-"""Do the files that a model is made of belong together?
+"""Do the files that a model is made of belong together, and can it be computed here?
 
 ESPnet leaves what a checkpoint does not hold as it was initialised, and lets an LM of
 another vocabulary fail in the search, or score other labels than it was trained on.
@@ -23,6 +23,9 @@ _MODELS = {
 
 # Inference option of an LM's checkpoint -> the search that it is a scorer of.
 _LMS = {"lm_file": "beam_search", "src_lm_file": "asr_beam_search"}
+
+# The types of number that ESPnet's models, and the searches here, compute in.
+_DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 _SHOWN = 3  # parameters that a message names
 
@@ -143,3 +146,31 @@ def _difference(tokens: Sequence[str], others: Sequence[str]) -> str:
 
 def _are_special(tokens: Iterable[str]) -> bool:
     return all(str(t).startswith("<") and str(t).endswith(">") for t in tokens)
+
+
+def check_place(options: Mapping[str, Any]) -> None:
+    """Verify the type of numbers and the device that a model is to be computed with.
+
+    Args:
+        options: An inference class's, their defaults filled in.
+
+    Raises:
+        OptionError: Names the option and what is possible.
+    """
+    dtype, device = options.get("dtype", _DTYPES[0]), options.get("device", "cpu")
+    if dtype not in _DTYPES:
+        names = ", ".join(map(repr, _DTYPES))
+        raise OptionError(f"dtype must be one of {names}, not {dtype!r}")
+    try:
+        usable = isinstance(device, str) and torch.device(device).type != "meta"
+        why = "" if usable else "a text that names one is wanted"
+        if usable:
+            torch.empty(0, device=device)
+    except Exception as e:  # of another kind for each device
+        why = str(e).strip().partition("\n")[0]
+    if why:
+        gpus = [f"'cuda:{i}'" for i in range(torch.cuda.device_count())]
+        here = ", ".join(["'cpu'", *gpus])
+        raise OptionError(
+            f"device {device!r} cannot be used here, but one of {here} ({why})"
+        )

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -14,10 +15,18 @@ from espnet_lenbias.inference.audio_checks import (
     short_audio_named,
 )
 from espnet_lenbias.inference.ctc_checks import check_ctc
-from espnet_lenbias.inference.model_checks import check_labels, check_parameters
-from espnet_lenbias.inference.model_loading import broken_files_named
+from espnet_lenbias.inference.model_checks import (
+    check_labels,
+    check_parameters,
+    check_place,
+)
+from espnet_lenbias.inference.model_loading import (
+    broken_files_named,
+    check_bpe_model,
+)
 from espnet_lenbias.inference.use_search import use_search
 from espnet_lenbias.options.packed_model import model_files
+from espnet_lenbias.options.precision import check_decoder_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
     check_espnet_options,
@@ -43,6 +52,9 @@ class SearchOptionMixin(_EspnetClass):
         search: One of :func:`espnet_lenbias.available_searches`; ESPnet's own by
             default.
         search_conf: The search's own options.
+        decoder_dtype: "bfloat16": what decoder and language model compute in, where the
+            rest of the model computes in `dtype`; see
+            :func:`espnet_lenbias.use_search`.
 
     Raises:
         ValueError: Names the option that is wrong, before any model is loaded.
@@ -56,10 +68,11 @@ class SearchOptionMixin(_EspnetClass):
         *args: Any,
         search: str = ESPNET,
         search_conf: Mapping[str, Any] | None = None,
+        decoder_dtype: str | None = None,
         **kwargs: Any,
     ):
         conf = search_conf or {}
-        given = self._verified(search, conf, args, kwargs)
+        given = self._verified(search, conf, decoder_dtype, args, kwargs)
         options = given.arguments
         batch_size = options.get("batch_size", 1)
         if search != ESPNET:
@@ -71,14 +84,17 @@ class SearchOptionMixin(_EspnetClass):
         with broken_files_named(options):
             super().__init__(*given.args, **given.kwargs)
         check_parameters(self, options)
+        check_bpe_model(self)
         self.search = ESPNET
         self.batch_size = batch_size
         check_ctc(self)
         if search != ESPNET:
-            use_search(self, search, **conf)
+            use_search(self, search, decoder_dtype=decoder_dtype, **conf)
 
     @classmethod
-    def from_pretrained(cls, model_tag: str | None = None, **kwargs: Any) -> Self:
+    def from_pretrained(
+        cls, model_tag: str | Path | None = None, **kwargs: Any
+    ) -> Self:
         """Build an inference object from a packed ``.zip`` or a model-zoo tag.
 
         Args:
@@ -89,7 +105,9 @@ class SearchOptionMixin(_EspnetClass):
         if cls.__init__ is SearchOptionMixin.__init__:  # a subclass's may take more
             options = dict(kwargs)
             search = options.pop("search", ESPNET)
-            cls._verified(search, options.pop("search_conf", None) or {}, (), options)
+            conf = options.pop("search_conf", None) or {}
+            decoder_dtype = options.pop("decoder_dtype", None)
+            cls._verified(search, conf, decoder_dtype, (), options)
         files = model_files(model_tag) if model_tag is not None else {}
         unknown = files.keys() - cls.espnet_options().parameters.keys()
         if unknown and cls.__init__ is SearchOptionMixin.__init__:
@@ -111,23 +129,27 @@ class SearchOptionMixin(_EspnetClass):
         cls,
         search: str,
         conf: Mapping[str, Any],
+        decoder_dtype: str | None,
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
     ) -> inspect.BoundArguments:
         """Verify all options, before any model is loaded; return those of ESPnet's."""
         espnets = cls.espnet_options()
-        check_keywords(kwargs, [*espnets.parameters, "search", "search_conf"])
+        own = ["search", "search_conf", "decoder_dtype"]
+        check_keywords(kwargs, [*espnets.parameters, *own])
         given = espnets.bind_partial(*args, **kwargs)
         conf = check_search_conf(search, conf)
-        own = _checked_of(search, given.arguments)
-        given.arguments.update(check_espnet_options(search, own))
+        checked = _checked_of(search, given.arguments)
+        given.arguments.update(check_espnet_options(search, checked))
         check_nbest(conf, given.arguments)
+        check_decoder_dtype(search, decoder_dtype, given.arguments)
         defaults = {
             name: parameter.default
             for name, parameter in espnets.parameters.items()
             if parameter.default is not parameter.empty
         }
         options = {**defaults, **given.arguments}
+        check_place(options)
         cls._check_model(search, options)
         check_labels(options)
         return given

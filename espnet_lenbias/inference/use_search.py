@@ -1,6 +1,7 @@
 """Replacing the search of an inference object that ESPnet has built."""
 
 import inspect
+import logging
 from typing import Any
 
 import torch
@@ -8,6 +9,7 @@ import torch
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
 from espnet_lenbias.inference.ctc_checks import check_ctc, has_source_search
+from espnet_lenbias.options.precision import check_decoder_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
     build_search,
@@ -16,11 +18,19 @@ from espnet_lenbias.options.registry import (
     search_options,
 )
 from espnet_lenbias.options.values import count
+from espnet_lenbias.scorers.precision import has_bfloat16_products
 from espnet_lenbias.search.online import build_online_search, is_online
+
+logger = logging.getLogger(__name__)
 
 
 def use_search(
-    model: Any, name: str, *, beam_size: int | None = None, **conf: Any
+    model: Any,
+    name: str,
+    *,
+    beam_size: int | None = None,
+    decoder_dtype: str | None = None,
+    **conf: Any,
 ) -> Any:
     """Give an inference object of ESPnet another search, in place.
 
@@ -34,6 +44,9 @@ def use_search(
             ``st_inference``, ``mt_inference``, ``s2t_inference`` or ``slu_inference``.
         name: One of :func:`espnet_lenbias.available_searches`.
         beam_size: Another beam size; None: the model's.
+        decoder_dtype: "bfloat16": copies of decoder and language model compute in it,
+            while encoder, CTC and the search itself stay as they are; None or
+            "float32": all is as the model has it.
         **conf: The search's own options (``search_conf`` in a decode config); ``nbest``
             is the model's unless given, and made the model's if it is larger.
 
@@ -51,6 +64,7 @@ def use_search(
         beam_size = count("beam_size", beam_size)
     old = _label_synchronous_search(model, name)
     check_espnet_options(name, {"normalize_length": old.normalize_length})
+    check_decoder_dtype(name, decoder_dtype, {})
     check_ctc(model)
     takes_nbest = "nbest" in search_options(name)
     if has_source_search(model):
@@ -60,7 +74,8 @@ def use_search(
         conf = {"nbest": model.nbest, **conf}
         model.nbest = max(model.nbest, conf["nbest"] or 1)
     model.beam_search = _built(model, name, old, beam_size, conf)
-    model.search = name
+    lower_precision(model.beam_search, decoder_dtype, model)
+    model.search, model.decoder_dtype = name, decoder_dtype
     _allow_batches(model)
     return model
 
@@ -72,6 +87,37 @@ def _built(
     search: torch.nn.Module = build(name, old, beam_size, **conf)
     dtype: torch.dtype = getattr(torch, model.dtype)
     return search.to(model.device, dtype).eval()
+
+
+def lower_precision(search: Any, decoder_dtype: str | None, model: Any) -> None:
+    """Have a search's decoder and language model compute in another dtype.
+
+    Args:
+        search: It is on its device.
+        decoder_dtype: Its name; None: that of the model.
+        model: Whose search it is.
+
+    Raises:
+        ValueError: The search, or its decoder, cannot.
+    """
+    if decoder_dtype in (None, model.dtype):
+        return
+    if not hasattr(search, "compute_in"):
+        raise ValueError(f"decoder_dtype: {type(search).__name__} does not take it")
+    names = search.compute_in(getattr(torch, str(decoder_dtype)))
+    if not names:
+        kinds = {name: type(s).__name__ for name, s in search.scorers.items()}
+        raise ValueError(
+            f"decoder_dtype: none of the scorers {kinds} is a decoder or a language "
+            "model that can compute in another dtype: leave decoder_dtype out"
+        )
+    device = torch.device(model.device)
+    if decoder_dtype == "bfloat16" and not has_bfloat16_products(device):
+        logger.warning(
+            "decoder_dtype: this processor has no bfloat16 products, so decoding is "
+            "slower with bfloat16 than without"
+        )
+    logger.info(f"{' and '.join(names)} compute in {decoder_dtype}")
 
 
 def _label_synchronous_search(model: Any, name: str) -> BeamSearch:

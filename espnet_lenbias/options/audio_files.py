@@ -1,6 +1,7 @@
-"""Audio files and their sampling rate, which must be the model's; no torch here."""
+"""Audio files: are they whole, and of the model's sampling rate? No torch here."""
 
 import os
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,10 +9,22 @@ from typing import TYPE_CHECKING, Any
 import humanfriendly  # as ESPnet reads `16k`
 import soundfile
 
+from espnet_lenbias.errors import AudioError
+from espnet_lenbias.options.data_files import SOUND
+
 if TYPE_CHECKING:
     import numpy as np
 
 _USUAL_RATE = 16000  # of ESPnet's frontends
+
+# From this on, the size of a WAV's samples in its header is no size: what writes into a
+# pipe does not know it. sox has 0x7ffff000 and a little more there, arecord 0x80000000,
+# ffmpeg 0xffffffff. Others have 0.
+_NO_SIZE = 0x7FFF0000
+
+# Seconds that may be missing: headers are known that count themselves, or a last sample
+# that is not there.
+_SLACK = 0.01
 
 
 def audio_rate(path: Path) -> int:
@@ -25,21 +38,71 @@ def audio_rate(path: Path) -> int:
     return rate
 
 
-def check_one_channel(path: Path) -> None:
-    """Verify that an audio file has samples, of one channel.
+def seconds_of(path: Path) -> float:
+    """Return how long an audio file is; see :func:`audio_rate` for errors."""
+    info = _info(path)
+    seconds: float = info.frames / info.samplerate
+    return seconds
+
+
+def check_audio_file(path: Path) -> None:
+    """Verify that an audio file has samples, all that its header tells of.
 
     Raises:
         OSError: There is no such file.
-        ValueError: It is no audio, of several channels, or empty.
+        ValueError: It is no audio, empty, or cut off.
     """
-    info = _info(path)
-    if info.channels != 1:
-        raise ValueError(
-            f"{path} has {info.channels} channels: make it one "
-            f"(sox {path} -c 1 out.wav)"
-        )
-    if not info.frames:
+    if not _info(path).frames:
         raise ValueError(f"{path} holds no samples")
+    check_whole(path)
+
+
+def check_whole(path: Path, start: int = 0) -> None:
+    """Verify that a WAV is as long as its header says.
+
+    libsndfile reads what is there without a word. Of a cut FLAC it says so itself.
+
+    Args:
+        path: A file of any kind.
+        start: Where in it the audio begins, as in Kaldi's archives.
+
+    Raises:
+        OSError: It cannot be read.
+        AudioError: It is cut off.
+    """
+    promised, held = _wav_seconds(path, start)
+    if promised - held > _SLACK:
+        raise AudioError(
+            f"{path}: cut off: its header says {promised:.2f} s, and {held:.2f} s are "
+            "there: copy or make it anew"
+        )
+
+
+def _wav_seconds(path: Path, start: int) -> tuple[float, float]:
+    """Return how long a WAV is by its header, and by what is there.
+
+    Returns:
+        Zeros for what is no WAV, and for one whose header does not tell.
+    """
+    untold = 0.0, 0.0
+    with path.open("rb") as f:
+        f.seek(start)
+        riff = f.read(12)
+        if riff[:4] != b"RIFF" or riff[8:] != b"WAVE":
+            return untold
+        byte_rate = 0
+        while len(head := f.read(8)) == 8:
+            name, size = struct.unpack("<4sI", head)
+            body = f.tell()
+            if name == b"fmt ":
+                (byte_rate,) = struct.unpack("<8xI", f.read(12).ljust(12, b"\0"))
+            if name == b"data":
+                if size >= _NO_SIZE or not byte_rate:
+                    return untold
+                held = min(size, os.fstat(f.fileno()).st_size - body)
+                return size / byte_rate, held / byte_rate
+            f.seek(body + size + size % 2)
+    return untold
 
 
 def _info(path: Path) -> Any:
@@ -53,9 +116,50 @@ def _info(path: Path) -> Any:
 
 
 def read_audio(path: Path) -> "np.ndarray":
-    """Return the samples of an audio file, (samples,)."""
+    """Return the samples of an audio file, (samples,) or (samples, channels).
+
+    Raises:
+        AudioError: It is cut off.
+    """
+    check_whole(path)
     samples: np.ndarray = soundfile.read(os.fsencode(path), dtype="float32")[0]
     return samples
+
+
+def scale_warning(
+    source: str, kind: str, integers: bool, trained_on: str | None
+) -> str:
+    """Return what is wrong with how large samples are; "" if nothing is known to be.
+
+    ESPnet hands whole numbers on as they are, up to 32768 for 16 bits, where
+    `kaldi_ark` reads a WAV; `sound` always gives -1 to 1. A model hears well only what
+    is as large as in its training.
+
+    Args:
+        source: Where the audio comes from.
+        kind: ESPnet's type of the data: `sound`, `kaldi_ark`.
+        integers: Whether the samples that were read are whole numbers.
+        trained_on: The type of the data in training; None: not known.
+    """
+    if integers and trained_on in SOUND:
+        return (
+            f"{source}: {kind} gives whole numbers, which ESPnet does not scale, and the "
+            f"model was trained on {trained_on}, from -1 to 1: write the audio into "
+            "files, and decode them with the type sound"
+        )
+    if kind in SOUND and trained_on == "kaldi_ark":
+        return (
+            f"{source}: {kind} gives samples from -1 to 1, and the model was trained on "
+            "kaldi_ark, which for WAV gives whole numbers up to 32768: decode with the "
+            "type kaldi_ark, unless the archives of the training were FLAC"
+        )
+    return ""
+
+
+def training_types(train_config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the type of each data of a training, by the name of the data."""
+    data = train_config.get("train_data_path_and_name_and_type") or ()
+    return {entry[1]: entry[2] for entry in data if len(entry) == 3}
 
 
 def check_rate(

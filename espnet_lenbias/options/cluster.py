@@ -8,7 +8,7 @@ import importlib
 import inspect
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -35,6 +35,10 @@ _SECURITY = {"require_encryption", "tls_ca_file", "tls_client_cert", "tls_client
 
 # How processes of a cluster talk, which is the same for all clusters.
 _ENCRYPTION = {"protocol", "security"}
+
+# Keyword arguments that hold what is the scheduler's, or the workers', alone.
+_OF_SCHEDULER = {"scheduler_kwargs", "scheduler_options"}
+_OF_WORKERS = {"extra", "worker_extra_args"}
 
 # Keyword arguments that are not the user's to give.
 _OURS = {
@@ -139,12 +143,29 @@ def _read_config(path: str, where: str) -> Mapping[str, Any]:
     config = _read_yaml(path)
     if "n_workers" in config:
         raise ClusterError(f"{path}: n_workers: give the number with --nj")
-    for key in _ENCRYPTION & config.keys():
+    for key in _unencrypted(path, config):
         raise ClusterError(
             f"{path}: {key}: leave it out: runs use TLS, with certificates of their own"
         )
     _check_names(path, config, _keywords(cluster_class(where)))
     return config
+
+
+def _unencrypted(path: str, config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a config has that would change how processes talk."""
+    for key, value in config.items():
+        if key in _ENCRYPTION:
+            yield key
+        elif key == "host" and "://" in str(value).removeprefix("tls://"):
+            yield f"{key}: {str(value).partition('://')[0]}://"
+        elif key in _OF_SCHEDULER:
+            if not isinstance(value, dict):
+                raise ClusterError(f"{path}: {key}: it holds `option: value` lines")
+            yield from (f"{key}: {inner}" for inner in _unencrypted(path, value))
+        elif key in _OF_WORKERS and isinstance(value, list):
+            for option in map(str, value):
+                if option.startswith(("--protocol", "--tls-")):
+                    yield f"{key}: {option.partition('=')[0]}"
 
 
 def _read_security(path: str) -> Mapping[str, Any]:

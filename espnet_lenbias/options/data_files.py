@@ -2,25 +2,62 @@
 
 import argparse
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.values import nearest
+
+# ESPnet's types of data whose lines name files that soundfile opens.
+SOUND = ("sound", "multi_columns_sound", "variable_columns_sound")
+
+# Its types of data whose lines name a file, or a command.
+_FILES = (*SOUND, "kaldi_ark", "npy")
 
 # ESPnet's types of data whose files have a line for each utterance, which its key
 # begins, and nothing else.
 KEYED = (
-    "sound",
-    "multi_columns_sound",
-    "variable_columns_sound",
-    "kaldi_ark",
-    "npy",
+    *_FILES,
     "text",
     "text_int",
     "text_float",
     "csv_int",
     "csv_float",
 )
+
+# Its other types; ESPnet takes any type that begins like one of all these.
+_OTHERS = (
+    *("score", "duration", "random_text", "hdf5", "rand_float", "rand_int_<n>_<m>"),
+    *("rttm", "json", "metric"),
+)
+
+# Types that hold audio, or features of it.
+_AUDIO = (*_FILES, "hdf5", "rand_float")
+
+
+def check_types(data: Sequence[tuple[str, str, str]]) -> None:
+    """Verify the types of data, before ESPnet reads something else than there is.
+
+    Args:
+        data: (file, name of the data, type) each.
+
+    Raises:
+        OptionError: Names the type that is wrong, and what to say.
+    """
+    known = (*KEYED, *_OTHERS)
+    for path, name, kind in data:
+        given = f"data_path_and_name_and_type: {path},{name},{kind}: "
+        if kind not in known and not re.fullmatch(r"rand_int_\d+_\d+", kind):
+            hint = nearest(kind, known) or f" (types: {', '.join(known)})"
+            raise OptionError(f"{given}there is no type {kind}{hint}")
+        if name == "speech" and kind not in _AUDIO:
+            raise OptionError(
+                f"{given}speech is audio, and {kind} is no type of such data: say "
+                f"{path},{name},sound, or kaldi_ark for commands and archives"
+            )
+        if name.endswith("text") and kind in SOUND:
+            raise OptionError(f"{given}{name} is no sound: say {path},{name},text")
 
 
 def utterances(args: argparse.Namespace) -> dict[str, str]:
@@ -39,9 +76,22 @@ def utterances(args: argparse.Namespace) -> dict[str, str]:
     """
     data = args.data_path_and_name_and_type
     lines = {path: read_lines(Path(path)) for path, _, kind in data if kind in KEYED}
+    for path, _, kind in data:
+        if kind in _FILES:
+            _check_values(path, lines[path])
     source = args.key_file or data[0][0]
     keys = lines[source] if source in lines else read_lines(Path(source))
     return {key: _digest(key, lines) for key in keys}
+
+
+def _check_values(path: str, lines: Mapping[str, str]) -> None:
+    """Verify that something stands behind each key."""
+    for number, (key, value) in enumerate(lines.items(), 1):
+        if not value:
+            raise OptionError(
+                f"{path}, line {number} has the key {key} and no file behind it: name the "
+                "utterance's, or remove the line"
+            )
 
 
 def _digest(key: str, lines: Mapping[str, Mapping[str, str]]) -> str:
@@ -72,6 +122,7 @@ def read_lines(path: Path) -> dict[str, str]:
         if not line.strip():
             raise OptionError(f"{path}, line {number} is empty: remove it")
         key, *value = line.split(maxsplit=1)
+        _check_separator(path, number, line, key)
         first = first_lines.setdefault(key, number)
         if first != number:
             raise OptionError(
@@ -82,3 +133,15 @@ def read_lines(path: Path) -> dict[str, str]:
     if not values:
         raise OptionError(f"{path} holds no utterance keys")
     return values
+
+
+def _check_separator(path: Path, number: int, line: str, key: str) -> None:
+    """Verify that a key ends as it looks: ESPnet ends it at any white space."""
+    for sign in line.partition(key)[2]:
+        if not sign.isspace():
+            return
+        if sign not in " \t\r\n":
+            raise OptionError(
+                f"{path}, line {number}: the key {key} ends at a white space that is no "
+                f"space, U+{ord(sign):04X}: write a space or a tab there"
+            )

@@ -8,15 +8,17 @@ import argparse
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
 
-from espnet_lenbias.options.data_files import KEYED
+from espnet_lenbias.options.data_files import KEYED, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
-from espnet_lenbias.options.packed_model import check_archive, is_archive
+from espnet_lenbias.options.packed_model import check_tag
+from espnet_lenbias.options.precision import DECODER_DTYPES, check_decoder_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
     available_searches,
@@ -29,12 +31,16 @@ from espnet_lenbias.options.registry import (
 
 _DATA = "data_path_and_name_and_type"
 
+# ESPnet's tools have some eighty options, which `--help` tells of one by one.
+_USAGE = f"%(prog)s --output_dir DIR --{_DATA} FILE,NAME,TYPE [options]"
+
 # A file up to so many bytes, such as a config, is told from another one by
 # what it holds; a larger one, a model, by its size and time of change.
 _READ = 2**24
 
 # Options that change where or how fast a run goes, not what it finds.
 _NOT_RESULTS = {
+    "batch_bins",
     "batch_size",
     "config",
     "key_file",
@@ -51,6 +57,8 @@ def get_parser(module: str) -> argparse.ArgumentParser:
     from espnet2.utils.nested_dict_action import NestedDictAction
 
     parser = inference_parser(module)
+    parser.usage = _USAGE
+    parser.error = partial(_usage_error, parser)  # type: ignore[method-assign]
     group = parser.add_argument_group("The search")
     group.add_argument(
         "--search",
@@ -63,6 +71,22 @@ def get_parser(module: str) -> argparse.ArgumentParser:
         default={},
         help="Options of the search, e.g. --search_conf score_threshold=8.0; "
         "`espnet-lenbias searches` lists them",
+    )
+    group.add_argument(
+        "--batch_bins",
+        help="How much is decoded together: hypotheses times seconds of audio. Batches "
+        "are made of utterances that are about equally long. Where neither this nor "
+        "--batch_size is given, a size is chosen that keeps a CPU busy",
+    )
+    # not 1: whether it is given tells whether batches are to be chosen
+    for action in parser._actions:
+        if action.dest == "batch_size":
+            action.default = None
+    group.add_argument(
+        "--decoder_dtype",
+        choices=DECODER_DTYPES,
+        help="What decoder and language model compute in, where the rest of the model "
+        "computes in --dtype; bfloat16 is faster on processors that have it",
     )
     return parser
 
@@ -84,12 +108,19 @@ def parse(
     try:
         check_search_conf(args.search, {})
         args.search_conf = check_search_conf(args.search, args.search_conf)
-        options.update(check_espnet_options(args.search, options))
+        options.update(check_espnet_options(args.search, _said(options)))
         check_nbest(args.search_conf, options)
+        check_decoder_dtype(args.search, args.decoder_dtype, options)
         _check_files(options)
     except (ValueError, OSError) as e:
         _fail(parser, f"{_origin(str(e), config, args)}{e}")
     return args
+
+
+def _said(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out the sizes of batches that nothing is said about."""
+    sizes = ("batch_size", "batch_bins")
+    return {k: v for k, v in options.items() if v is not None or k not in sizes}
 
 
 def run_options(args: argparse.Namespace) -> dict[str, str]:
@@ -156,7 +187,8 @@ def _read_config(
 
 
 def _check_files(options: Mapping[str, Any]) -> None:
-    """Verify that the files which the options name are there."""
+    """Verify that the files which the options name are there, and the types of data."""
+    check_types(options[_DATA])
     files = {
         key: value
         for key, value in options.items()
@@ -172,8 +204,8 @@ def _check_files(options: Mapping[str, Any]) -> None:
             config = key.replace("_model_file", "_train_config")
             if options[config] is None:
                 _check_config_beside(key, Path(path), config)
-    if options["model_tag"] is not None and is_archive(options["model_tag"]):
-        check_archive(Path(options["model_tag"]))
+    if options["model_tag"] is not None:
+        check_tag(options["model_tag"])
 
 
 def _check_train_config(key: str, path: Path) -> None:
@@ -221,6 +253,13 @@ def _is_read(given: Any, value: Any) -> bool:
         return False
 
 
+def _usage_error(parser: argparse.ArgumentParser, message: str) -> NoReturn:
+    """Exit as argparse does, with what helps."""
+    parser.exit(
+        2, f"{parser.format_usage()}{parser.prog}: error: {message}; see --help\n"
+    )
+
+
 def _fail(parser: argparse.ArgumentParser, message: str) -> NoReturn:
-    """Exit without the usage text, which for ESPnet's tools fills two screens."""
+    """Exit without the usage, which has nothing to do with it."""
     parser.exit(2, f"{parser.prog}: error: {message}\n")

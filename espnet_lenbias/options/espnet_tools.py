@@ -25,6 +25,9 @@ class Tool:
     train_args: str
     # Whether it decodes several utterances as one batch.
     batches: bool = False
+    # Its models hear so many seconds, however short the audio is; 0: as many as there
+    # are.
+    window_seconds: float = 0.0
     # Options that hold a symbol in angle brackets, to be given without them in a shell.
     symbols: tuple[str, ...] = ()
     # The files that it writes for each rank.
@@ -74,6 +77,7 @@ S2T = Tool(
     "S2TTask",
     "s2t_train_args",
     batches=True,
+    window_seconds=30.0,
     symbols=("lang_sym", "task_sym"),
     files=("token", "token_int", "score", "text", "text_nospecial"),
 )

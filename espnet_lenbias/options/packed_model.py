@@ -1,6 +1,5 @@
 """Files of a pretrained model: a packed archive on disk, or a model-zoo tag."""
 
-import errno
 import fcntl
 import hashlib
 import json
@@ -18,6 +17,7 @@ import yaml
 from espnet_lenbias import espnet_compat
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.model_archive import check_members, files_within
+from espnet_lenbias.options.output_folder import NO_ROOM
 
 # What reading an archive raises that is damaged, encrypted, or packed in another way.
 _DAMAGED = (
@@ -29,13 +29,11 @@ _DAMAGED = (
     yaml.YAMLError,
 )
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
 # In the folder of an unpacked model: its files, written last.
 _LISTING = ".files.json"
 
 
-def model_files(tag: str) -> dict[str, str]:
+def model_files(tag: str | Path) -> dict[str, str]:
     """Return the constructor arguments that hold a model's files.
 
     Args:
@@ -44,11 +42,40 @@ def model_files(tag: str) -> dict[str, str]:
 
     Raises:
         FileNotFoundError: the name ends in ``.zip``, and no such file is there.
-        OptionError: the file is not a packed ESPnet model, or cannot be unpacked.
+        OptionError: the file is not a packed ESPnet model, or cannot be unpacked; it is
+            no name of a model, or the model zoo does not have it.
     """
+    check_tag(tag)
+    tag = str(tag)
     if is_archive(tag):
         return unpack_model(Path(tag))
-    return espnet_compat.download_pretrained(tag)
+    try:
+        return espnet_compat.download_pretrained(tag)
+    except Exception as e:  # of every kind: of the net, of the disk, of the zoo's own
+        raise OptionError(
+            f"model_tag: the model zoo gives no model {tag} "
+            f"({type(e).__name__}: {_one_line(e)}): give a tag that it lists, or a packed "
+            "model on disk"
+        ) from e
+
+
+def check_tag(tag: Any) -> None:
+    """Verify that this can be the name of a model: of a file, or of one in the zoo.
+
+    Raises:
+        FileNotFoundError: See :func:`model_files`.
+        OptionError: Likewise.
+    """
+    what = "give the name of a packed model (.zip) on disk, or a tag of the model zoo"
+    if not isinstance(tag, str | Path) or not str(tag).strip():
+        raise OptionError(f"model_tag: {tag!r} is no name of a model: {what}")
+    if Path(tag).is_dir():
+        raise OptionError(
+            f"model_tag: {tag} is a folder: {what}; of a model that is not packed give "
+            "its files, such as asr_train_config and asr_model_file"
+        )
+    if is_archive(str(tag)) or isinstance(tag, Path):
+        check_archive(Path(tag))
 
 
 def is_archive(tag: str) -> bool:
@@ -73,7 +100,7 @@ def unpack_model(archive: Path) -> dict[str, str]:
         with _locked(folder / ".lock"):  # jobs that start together unpack once
             return _unpacked(folder) or _unpack(archive, folder)
     except OSError as e:
-        room = "make room there, or " if e.errno in _NO_ROOM else ""
+        room = "make room there, or " if e.errno in NO_ROOM else ""
         raise OptionError(
             f"model_tag: {archive} cannot be unpacked into the cache {folder} "
             f"({e.strerror}): {room}set XDG_CACHE_HOME to another folder"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 # Where the journal lies in the output folder. Its first line holds the run's options as
@@ -20,3 +21,18 @@ def read_run_options(path: Path) -> Mapping[str, str] | None:
         isinstance(value, str) for value in options.values()
     )
     return options if is_options else None
+
+
+def read_result_files(path: Path) -> set[str]:
+    """Return the names of the result files that the run of a journal writes.
+
+    They are those of its first utterance; none if it has decoded none.
+    """
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        next(lines, None)
+        for line in lines:
+            with suppress(ValueError):
+                match json.loads(line):
+                    case [str(_), {**row}, *_]:
+                        return {str(name) for name in row}
+    return set()

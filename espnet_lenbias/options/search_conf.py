@@ -8,15 +8,42 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from espnet_lenbias.options.values import count, nearest, number, switch
+from espnet_lenbias.options.values import count, nearest, number, switch, whole
 
 # What the options of a tool's searches begin with: its own, and that for the source
 # text of a translation.
 _PREFIXES = ("", "asr_")
 
-_COUNTS = ("beam_size", "nbest", "batch_size", "asr_beam_size", "asr_nbest")
+_COUNTS = (
+    "beam_size",
+    "nbest",
+    "batch_size",
+    "batch_bins",
+    "asr_beam_size",
+    "asr_nbest",
+)
 _WEIGHTS = ("ctc_weight", "lm_weight", "ngram_weight", "penalty")
 _LENGTHS = ("maxlenratio", "minlenratio")
+
+# Those of ESPnet's that are other whole numbers, or switches: as text each would pass for
+# set, "0" and "false" too.
+_WHOLE = (
+    *("block_size", "hop_size", "look_ahead", "sim_chunk_length", "start_chunk"),
+    *("decoder_text_length_limit", "encoded_feat_length_limit", "hold_n"),
+    *("ctc_window_margin", "max_seq_len", "max_mask_parallel"),
+)
+_SWITCHES = (
+    *("normalize_length", "streaming", "time_sync", "partial_ar", "run_chunk"),
+    *(
+        "hugging_face_decoder",
+        "ctc_greedy",
+        "enh_s2t_task",
+        "multi_asr",
+        "predict_time",
+    ),
+    *("disable_repetition_detection", "incremental_decode"),
+    *("quantize_asr_model", "quantize_s2t_model", "quantize_lm"),
+)
 
 # The values of `keep_ended`; see :class:`SimpleOptions`.
 KEEP_ENDED = ("joint", "separate")
@@ -35,10 +62,10 @@ POSSIBLE_VALUES = {
 
 
 def read_numbers(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ESPnet's inference options with their numbers read.
+    """Return ESPnet's inference options with their numbers, and switches, read.
 
     Raises:
-        ValueError: Names the option that must be a number and is none.
+        ValueError: Names the option that must be one and is none.
     """
     read = dict(options)
     for key in _COUNTS:
@@ -48,6 +75,10 @@ def read_numbers(options: Mapping[str, Any]) -> dict[str, Any]:
         for prefixed in (f"{prefix}{key}" for prefix in _PREFIXES):
             if prefixed in options:
                 read[prefixed] = number(prefixed, options[prefixed])
+    for keys, reader in ((_WHOLE, whole), (_SWITCHES, switch)):
+        for key in keys:
+            if isinstance(options.get(key), str):
+                read[key] = reader(key, options[key])
     return read
 
 

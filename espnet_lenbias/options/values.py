@@ -61,14 +61,34 @@ def count(key: str, value: object) -> int:
     Raises:
         ValueError: Names the option.
     """
+    return whole(key, value, "a whole number of 1 or more", lambda n: n >= 1)
+
+
+def whole(
+    key: str,
+    value: object,
+    wanted: str = "a whole number",
+    valid: Callable[[int], bool] = lambda _: True,
+) -> int:
+    """Return a whole number; a text is read as one.
+
+    Args:
+        key: The option.
+        value: As given.
+        wanted: What a message says that it must be.
+        valid: Whether a whole number will do.
+
+    Raises:
+        ValueError: Names the option.
+    """
     read = value
     if isinstance(value, str):
         try:
             read = int(value)
         except ValueError:
             read = None
-    if not isinstance(read, Integral) or isinstance(read, bool) or read < 1:
-        raise ValueError(f"{key} must be a whole number of 1 or more, not {value!r}")
+    if not isinstance(read, Integral) or isinstance(read, bool) or not valid(int(read)):
+        raise ValueError(f"{key} must be {wanted}, not {value!r}")
     return int(read)
 
 

@@ -16,6 +16,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.values import finite
 
 # What LibriSpeech's recipes call the set of the paper's error analysis.
@@ -80,15 +81,25 @@ def main(cmd: Sequence[str] | None = None) -> int:
         detail = _detail(args.detail, sets)
         find_utterances(found.decodings, args.utterances)
         folder = args.output_dir or args.dir / "report"
-        folder.mkdir(parents=True, exist_ok=True)
+        make_output_dir(folder)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     systems, cells = found.systems, score(found.decodings)
-    missing = notes(systems, cells, found.skipped, found.contradicted)
+    missing = notes(systems, cells, found.skipped, found.contradicted, found.incomplete)
     name = args.dir.resolve().name
-    write_report(
-        folder, name, systems, cells, detail, args.utterances, missing, args.doubtful
-    )
+    try:
+        write_report(
+            folder,
+            name,
+            systems,
+            cells,
+            detail,
+            args.utterances,
+            missing,
+            args.doubtful,
+        )
+    except OSError as e:
+        parser.exit(2, f"{parser.prog}: error: the report in {folder}: {e}\n")
     print(table1(systems, cells, detail))
     for note in missing:
         print(note.summary)

@@ -7,24 +7,27 @@ was decoded, its system, the journal of the run says; ESPnet's own tool leaves n
 then ``DIR/<tag>/decode.yaml`` counts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from espnet_lenbias.options.run_journal import JOURNAL
 from espnet_lenbias.report.ran import config_that_ran, contradictions
+from espnet_lenbias.report.result_files import (
+    files,
+    journals,
+    lacking,
+    read_values,
+)
 from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.systems import System, read_config, system_of
 
 CONFIG = "decode.yaml"
 
-# Where a set's files are; asr.sh leaves those that it does not know in the last place.
-_PLACES = ("{}", "1best_recog/{}", "logdir/output.*/1best_recog/{}")
+_REMEDY = "the command that decoded it writes it anew when it is started again"
 
 _NOTHING = "there is no <tag>/<set>/text nor <tag>/<set>/1best_recog/text in it"
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class Found:
     decodings: Sequence[Decoding]  # in the order of systems, then of names of sets
     skipped: Sequence[str]  # what cannot be reported, and why
     contradicted: Sequence[str]  # decode configs that are not of what ran
+    incomplete: Sequence[str]  # result files that lack what has been decoded
 
 
 @dataclass
@@ -72,6 +76,7 @@ class _Reading:
     systems: list[System] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     contradicted: list[str] = field(default_factory=list)
+    incomplete: list[str] = field(default_factory=list)
 
 
 def read_decodings(folder: Path, data: Path) -> Found:
@@ -109,7 +114,9 @@ def read_decodings(folder: Path, data: Path) -> Found:
         )
     decodings.sort(key=lambda d: (d.system.order, d.system.tag, d.references.name))
     systems = sorted(found.systems, key=lambda system: (system.order, system.tag))
-    return Found(systems, decodings, found.skipped, found.contradicted)
+    return Found(
+        systems, decodings, found.skipped, found.contradicted, found.incomplete
+    )
 
 
 def _read_tag(tag: Path, found: _Reading) -> None:
@@ -118,6 +125,12 @@ def _read_tag(tag: Path, found: _Reading) -> None:
     if path.is_file():
         config = read_config(path)
     systems: dict[System, None] = {}
+    for folder in sorted(p for p in tag.iterdir() if p.is_dir()):
+        what = list(lacking(folder))
+        if files(folder, "text"):
+            found.incomplete += what
+        else:
+            found.skipped += [f"{line}: {_REMEDY}" for line in what]
     for folder in _set_folders(tag):
         try:
             ran = _config_that_ran(folder)
@@ -152,12 +165,7 @@ def _config_that_ran(folder: Path) -> dict[str, Any] | None:
     Raises:
         ValueError: The jobs of the run do not agree, or a journal is no journal.
     """
-    # Beside asr.sh's joined text are its jobs; a journal above them is older.
-    of_jobs = sorted(folder.glob(f"logdir/output.*/{JOURNAL}"))
-    of_all = sorted(folder.glob(JOURNAL))
-    is_joined = (folder / "text").is_file()
-    journals = (of_jobs or of_all) if is_joined else (of_all or of_jobs)
-    configs = [config_that_ran(journal) for journal in journals]
+    configs = [config_that_ran(journal) for journal in journals(folder)]
     for config in configs[1:]:
         wrong = list(contradictions(config, configs[0]))
         if wrong:
@@ -193,13 +201,7 @@ def _tell_apart(folder: Path, systems: Sequence[System]) -> None:
 
 def _set_folders(tag: Path) -> list[Path]:
     """Return the folders of a system that hold a decoded set."""
-    return [p for p in sorted(tag.iterdir()) if p.is_dir() and _files(p, "text")]
-
-
-def _files(folder: Path, name: str) -> Sequence[Path]:
-    """Return the files of that name that a set's folder has, all in one of the places."""
-    found = (sorted(folder.glob(place.format(name))) for place in _PLACES)
-    return next((paths for paths in found if paths), [])
+    return [p for p in sorted(tag.iterdir()) if p.is_dir() and files(p, "text")]
 
 
 def _read_references(data: Path, name: str) -> ReferenceSet:
@@ -219,7 +221,7 @@ def _read_references(data: Path, name: str) -> ReferenceSet:
 
 
 def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> Decoding:
-    texts = _read_values(folder, "text", str)
+    texts = read_values(folder, "text", str)
     strangers = texts.keys() - references.texts.keys()
     if strangers:
         raise ValueError(
@@ -230,23 +232,11 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
         system=system,
         references=references,
         texts=texts,
-        score=_read_values(folder, "score", _score),
-        original_score=_read_values(folder, "original_score", _score),
-        steps=_read_values(folder, "steps", int),
-        labels=_read_values(folder, "token_int", lambda ids: len(ids.split()) + 1),
+        score=read_values(folder, "score", _score),
+        original_score=read_values(folder, "original_score", _score),
+        steps=read_values(folder, "steps", int),
+        labels=read_values(folder, "token_int", lambda ids: len(ids.split()) + 1),
     )
-
-
-def _read_values(folder: Path, name: str, parse: Callable[[str], T]) -> Mapping[str, T]:
-    """Read a result file of a set, empty if there is none."""
-    values = {}
-    for path in _files(folder, name):
-        for key, value in read_text(path).items():
-            try:
-                values[key] = parse(value)
-            except ValueError as e:
-                raise ValueError(f"{path}: {key} has no {name} but {value!r}") from e
-    return values
 
 
 def _score(value: str) -> float:

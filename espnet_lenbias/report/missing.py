@@ -23,6 +23,7 @@ def notes(
     cells: Sequence[Cell],
     skipped: Sequence[str] = (),
     contradicted: Sequence[str] = (),
+    incomplete: Sequence[str] = (),
 ) -> list[Note]:
     """Say what is missing or doubtful, a note for each kind that there is.
 
@@ -31,6 +32,7 @@ def notes(
         cells: What they have decoded.
         skipped: What cannot be reported, and why.
         contradicted: Decode configs that are not of what ran.
+        incomplete: Result files that lack what their runs have decoded.
     """
     sets = sorted({cell.dataset for cell in cells})
     # Sets of a folder that were decoded differently are of several systems.
@@ -50,6 +52,11 @@ def notes(
             "WARNING: decode configs that do not say what ran, which is what the "
             f"tables show: {len(contradicted)}",
             contradicted,
+        ),
+        Note(
+            "WARNING: result files that are not whole, which the command that decoded "
+            f"them writes anew when it is started again: {'; '.join(incomplete)}",
+            incomplete,
         ),
         Note(
             "nothing is decoded of "

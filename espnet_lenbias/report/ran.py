@@ -22,7 +22,14 @@ HEURISTICS = ("penalty", "maxlenratio", "minlenratio", "normalize_length")
 _WEIGHTS = ("lm_weight", "ctc_weight")
 
 # What a report tells of a run.
-_TOLD = ("search", "search_conf", "beam_size", *_WEIGHTS, *HEURISTICS)
+_TOLD = (
+    "search",
+    "search_conf",
+    "decoder_dtype",
+    "beam_size",
+    *_WEIGHTS,
+    *HEURISTICS,
+)
 
 # What an option that is a file has behind its name.
 _STATE = re.compile(r" \(\d+ bytes, [^)]*\)$")

@@ -108,10 +108,11 @@ def system_of(tag: str, config: Mapping[str, Any]) -> System:
     options = {key: _read(key, value) for key, value in espnets.items()}
     options = {key: value for key, value in options.items() if value} | plain(conf)
     search = str(config.get("search", ESPNET))
+    dtype = str(config.get("decoder_dtype") or "float32")
     ctc_weight = number("ctc_weight", config.get("ctc_weight", 0.0))
     return System(
         tag=tag,
-        name=str(config.get("row") or _name(search, options, ctc_weight)),
+        name=str(config.get("row") or _name(search, options, ctc_weight, dtype)),
         search=search,
         beam_size=beam_size,
         lm_weight=float(number("lm_weight", config.get("lm_weight", 0.0))),
@@ -125,11 +126,15 @@ def _read(key: str, value: Any) -> float | bool:
     return switch(key, value) if key == "normalize_length" else number(key, value)
 
 
-def _name(search: str, options: Mapping[str, Any], ctc_weight: float) -> str:
+def _name(
+    search: str, options: Mapping[str, Any], ctc_weight: float, dtype: str
+) -> str:
     """Return e.g. ``simple + length_norm + eos_threshold 1.5 + CTC 0.3``."""
     parts = [search, *(_option(key, value) for key, value in options.items())]
     if ctc_weight:
         parts.append(f"CTC {ctc_weight:g}")
+    if dtype != "float32":
+        parts.append(dtype)
     return " + ".join(parts)
 
 

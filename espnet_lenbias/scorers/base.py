@@ -63,6 +63,13 @@ class EncoderOutput:
             None if self.pre_lengths is None else [self.pre_lengths[b] for b in utts],
         )
 
+    def to(self, dtype: torch.dtype) -> "EncoderOutput":
+        """Return the output in another dtype; itself if it is of that one."""
+        if self.x.dtype == dtype:
+            return self
+        pre_x = None if self.pre_x is None else self.pre_x.to(dtype)
+        return EncoderOutput(self.x.to(dtype), self.lengths, pre_x, self.pre_lengths)
+
     def frames(self, utt: int) -> torch.Tensor:
         """Return the frames of one utterance without padding, (T_utt, D)."""
         return self.x[utt, : self.lengths[utt]]
@@ -137,6 +144,12 @@ class Adapter(Protocol):
 
     def final(self, state: Any) -> torch.Tensor | None:
         """Return what is added when a hypothesis ends here: (n,), or None for nothing."""
+
+
+def log_probs(logits: torch.Tensor) -> torch.Tensor:
+    """Return log-probs of (n, V) logits: float32, or better where the logits are."""
+    dtype = torch.promote_types(logits.dtype, torch.float32)
+    return logits.log_softmax(dim=-1, dtype=dtype)
 
 
 def attention_of_all(parts: list[torch.Tensor], n_frames: int) -> torch.Tensor:

@@ -13,7 +13,11 @@ from typing import Any
 import torch
 
 from espnet_lenbias.scorers import ctc, fallback, lm, transformer
-from espnet_lenbias.scorers.base import Adapter, EncoderOutput, Prefixes
+from espnet_lenbias.scorers.base import (
+    Adapter,
+    EncoderOutput,
+    Prefixes,
+)
 from espnet_lenbias.scorers.ctc_prefixes import (
     Forward,
     Probs,
@@ -73,6 +77,7 @@ def _transformer(
 ) -> transformer.TransformerDecoderState:
     """Put the keys and values of the new frames behind those of the old ones."""
     attentions = [layer.src_attn for layer in adapter.decoder.decoders]
+    encoder_output = encoder_output.to(adapter.dtype)
     frames = state.frames.extended(attentions, encoder_output)
     return state._replace(frames=frames)
 

@@ -24,7 +24,13 @@ from espnet_lenbias.scorers.attention import (
     attend_labels,
     encoded,
 )
-from espnet_lenbias.scorers.base import EncoderOutput, Prefixes, Scores, Selection
+from espnet_lenbias.scorers.base import (
+    EncoderOutput,
+    Prefixes,
+    Scores,
+    Selection,
+    log_probs,
+)
 from espnet_lenbias.scorers.label_cache import Labels, empty_labels
 
 # the label that ESPnet's transformer LM takes for padding and does not attend to
@@ -65,7 +71,7 @@ class BatchedRNNLM:
         """
         yseq = prefixes.yseq
         logits, hidden = self.lm(yseq[:, state.length :], state.hidden)  # (n, new, V)
-        scores = logits[:, -1].log_softmax(dim=-1)
+        scores = log_probs(logits[:, -1])
         return Scores(scores, RNNLMState(hidden, yseq.size(1)))
 
     def select(self, state: RNNLMState, selection: Selection) -> RNNLMState:
@@ -141,7 +147,7 @@ class CachedTransformerLM:
             labels = labels.filled()
         if encoder.normalize_before:
             x = encoder.after_norm(x)
-        scores = self.lm.decoder(x).log_softmax(dim=-1)
+        scores = log_probs(self.lm.decoder(x))
         return Scores(scores, TransformerLMState(labels))
 
     def _embed(self, labels: torch.Tensor, position: int) -> torch.Tensor:

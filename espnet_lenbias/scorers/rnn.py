@@ -14,7 +14,13 @@ import torch
 
 from espnet_lenbias.espnet_compat import RNNDecoder
 from espnet_lenbias.scorers import rnn_attention
-from espnet_lenbias.scorers.base import EncoderOutput, Prefixes, Scores, Selection
+from espnet_lenbias.scorers.base import (
+    EncoderOutput,
+    Prefixes,
+    Scores,
+    Selection,
+    log_probs,
+)
 from espnet_lenbias.scorers.rnn_frames import RNNFrames, frames_of, taken
 
 
@@ -49,6 +55,7 @@ class BatchedRNN:
 
     def start(self, encoder_output: EncoderOutput) -> RNNDecoderState:
         """Show the attention the frames; layers start from zero."""
+        encoder_output = encoder_output.to(self.decoder.embed.weight.dtype)
         zeros = encoder_output.x.new_zeros(len(encoder_output), self.decoder.dunits)
         n_layers, is_lstm = self.decoder.dlayers, self.decoder.dtype == "lstm"
         return RNNDecoderState(
@@ -77,8 +84,7 @@ class BatchedRNN:
             # it fills the lists that it gets, and puts no cells in for a GRU
             z, c = decoder.rnn_forward(x, [None] * len(z), [None] * len(z), z, c)
         top = torch.cat([z[-1], context], dim=1) if decoder.context_residual else z[-1]
-        top = frames.collect(top)
-        scores = torch.log_softmax(decoder.output(top), dim=1)
+        scores = log_probs(decoder.output(frames.collect(top)))
         attention = frames.all_weights(weights) if self.return_attention else None
         state = RNNDecoderState(frames, z, c, length)
         return Scores(scores, state, attention=attention)

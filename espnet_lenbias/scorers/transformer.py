@@ -36,6 +36,7 @@ from espnet_lenbias.scorers.base import (
     Scores,
     Selection,
     Span,
+    log_probs,
 )
 from espnet_lenbias.scorers.frames import Frames, frames_of
 from espnet_lenbias.scorers.label_cache import KeysValues, Labels, empty_labels
@@ -82,8 +83,14 @@ class CachedTransformer:
         self._return_hs = return_hs
         self.return_attention = return_attention
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the decoder computes in: the dtype of its weights."""
+        return self.decoder.embed[0].weight.dtype
+
     def start(self, encoder_output: EncoderOutput) -> TransformerDecoderState:
         """Compute keys and values of the encoder output, once for all positions."""
+        encoder_output = encoder_output.to(self.dtype)
         layers = self.decoder.decoders
         attentions = [layer.src_attn for layer in layers]
         return TransformerDecoderState(
@@ -125,7 +132,7 @@ class CachedTransformer:
 
     def _log_probs(self, x: torch.Tensor) -> torch.Tensor:
         """Return the log-prob of each label, (n, D) to (n, V)."""
-        return self.decoder.output_layer(x).log_softmax(dim=-1)
+        return log_probs(self.decoder.output_layer(x))
 
     def select(
         self, state: TransformerDecoderState, selection: Selection

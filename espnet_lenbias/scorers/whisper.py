@@ -19,7 +19,14 @@ from espnet_lenbias.scorers.attention import (
     attend_labels,
     queries,
 )
-from espnet_lenbias.scorers.base import EncoderOutput, Prefixes, Scores, Selection, Span
+from espnet_lenbias.scorers.base import (
+    EncoderOutput,
+    Prefixes,
+    Scores,
+    Selection,
+    Span,
+    log_probs,
+)
 from espnet_lenbias.scorers.frames import Frames, frames_of
 from espnet_lenbias.scorers.label_cache import KeysValues, Labels, empty_labels
 
@@ -104,6 +111,7 @@ class CachedWhisper:
 
     def start(self, encoder_output: EncoderOutput) -> WhisperDecoderState:
         """Compute keys and values of the encoder output, once for all positions."""
+        encoder_output = encoder_output.to(self.decoder.positional_embedding.dtype)
         return WhisperDecoderState(
             self.decoder.token_embedding.weight,
             frames_of(self._cross_attn, encoder_output, _attend_frames),
@@ -126,13 +134,11 @@ class CachedWhisper:
             newest = frames.spread(prefixes.yseq[:, position])
             x = embedding(newest, state.embedding)
             x = x + self.decoder.positional_embedding[position]
-            x = x.to(labels.layer(0).keys.dtype)  # that of the encoder output
             for i in range(len(self.decoder.blocks)):
                 x = self._block(i, x, labels, frames, prefixes.spans)
             labels = labels.filled()
         x = self.decoder.ln(frames.collect(x))
-        logits = (x @ state.embedding.to(x.dtype).T).float()
-        scores = logits.log_softmax(dim=-1)
+        scores = log_probs(x @ state.embedding.T)
         return Scores(scores, state._replace(labels=labels))
 
     def _block(

@@ -10,12 +10,14 @@ from typing import Any, Protocol
 import torch
 
 from espnet_lenbias.espnet_compat import BeamSearch, ScorerInterface
+from espnet_lenbias.options.values import count, number, switch, whole
 from espnet_lenbias.scorers import (
     Adapter,
     EncoderOutput,
     adapter_for,
     n_positions,
 )
+from espnet_lenbias.scorers.precision import can_be_lowered, lowered
 from espnet_lenbias.search.halves import decode_together
 from espnet_lenbias.search.hypotheses import Hypothesis, Score
 from espnet_lenbias.search.length_limits import LengthLimits, length_limits
@@ -95,14 +97,17 @@ class LabelSynchronousSearch(BeamSearch):
         Raises:
             ValueError: A value that no search can be made of.
         """
-        if normalize_length:
+        if switch("normalize_length", normalize_length):
             raise ValueError(
                 "normalize_length ranks by the score per label, which this search does "
                 "not: set normalize_length to false, or take `search: simple` with "
                 "`search_conf: {length_norm: true}`"
             )
-        if beam_size < 1:
-            raise ValueError(f"beam_size must be 1 or more, not {beam_size}")
+        beam_size = count("beam_size", beam_size)
+        vocab_size = count("vocab_size", vocab_size)
+        sos, eos = whole("sos", sos), whole("eos", eos)
+        weights = {name: number(f"weights: {name}", w) for name, w in weights.items()}
+        pre_beam_ratio = number("pre_beam_ratio", pre_beam_ratio)
         if not 0 <= eos < vocab_size:
             raise ValueError(
                 f"eos must be one of the labels 0 to {vocab_size - 1}, not {eos}"
@@ -124,6 +129,20 @@ class LabelSynchronousSearch(BeamSearch):
             raise ValueError(f"no scorer has a weight other than 0: {self.weights}")
         self.options = options
         self.trace: list[Trace] = []
+        # what computes in another dtype, by the scorer's name; see compute_in
+        self._lowered: dict[str, ScorerInterface] = {}
+
+    def compute_in(self, dtype: torch.dtype) -> list[str]:
+        """Have decoder and language model compute in another dtype, as copies.
+
+        All else stays as it is: encoder output, CTC, sums of scores, length model.
+
+        Returns:
+            The names of the scorers that do.
+        """
+        lower = {n: s for n, s in self.scorers.items() if can_be_lowered(s)}
+        self._lowered = {n: lowered(s, dtype).eval() for n, s in lower.items()}
+        return list(lower)
 
     @torch.no_grad()
     def forward(
@@ -201,7 +220,12 @@ class LabelSynchronousSearch(BeamSearch):
         wants_attention = self.rule.coverage is not None
         adapters = {
             name: adapter_for(
-                name, scorer, self.n_vocab, self.eos, self.return_hs, wants_attention
+                name,
+                self._lowered.get(name, scorer),
+                self.n_vocab,
+                self.eos,
+                self.return_hs,
+                wants_attention,
             )
             for name, scorer in {**self.full_scorers, **self.part_scorers}.items()
         }

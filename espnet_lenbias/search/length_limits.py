@@ -1,7 +1,8 @@
 """How long an output may be: ESPnet's length ratios as numbers."""
 
-import math
 from typing import NamedTuple
+
+from espnet_lenbias.options.values import number
 
 
 class LengthLimits(NamedTuple):
@@ -31,9 +32,8 @@ def length_limits(
     Raises:
         ValueError: A ratio is infinite or no number.
     """
-    for name, ratio in (("maxlenratio", maxlenratio), ("minlenratio", minlenratio)):
-        if not math.isfinite(ratio):
-            raise ValueError(f"{name} must be a finite number, not {ratio}")
+    maxlenratio = number("maxlenratio", maxlenratio, "a finite number")
+    minlenratio = number("minlenratio", minlenratio, "a finite number")
     longest = n_frames if maxlenratio == 0 else _count(maxlenratio, n_frames)
     longest = max(1, longest)
     if room is None or longest <= room:

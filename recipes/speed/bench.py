@@ -20,7 +20,9 @@ from decoders import LSTMSize, TransformerSize
 from figure import step_figure
 from large import large_line
 from latency import latency_lines
+from precision import precision_lines
 from tqdm import tqdm
+from zoo import ZooSize, zoo_lines
 
 from espnet_lenbias.report.tables import markdown_table, write_csv
 
@@ -28,6 +30,8 @@ HERE = Path(__file__).resolve().parent
 
 SIZES = {"transformer": TransformerSize(), "lstm": LSTMSize()}
 CORPUS = "mini_librispeech"
+PRECISION_BEAM = 1024  # the largest beam that is taken to other precisions
+ZOO = "zoo"
 LARGE = "transformer"  # the one that is taken to large vocabularies
 
 
@@ -38,13 +42,14 @@ def get_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    models = [*SIZES, CORPUS]
+    models = [*SIZES, ZOO, CORPUS]
     add(
         "--models",
         nargs="+",
         choices=models,
         default=models,
-        help="decoders with random weights, and the bundled model",
+        help="decoders with random weights; decoder, CTC and LM of the size of ESPnet's "
+        "LibriSpeech recipe; the bundled model",
     )
     add(
         "--beams",
@@ -99,7 +104,17 @@ def main(cmd: Sequence[str] | None = None) -> None:
     print(machine, flush=True)
 
     args.output_dir.mkdir(parents=True, exist_ok=True)
-    tables = random_tables(args, machine)
+    settings = Settings(
+        steps=args.steps,
+        repeats=args.repeats,
+        seconds=args.espnet_seconds,
+        device=torch.device(args.device),
+        dtype=getattr(torch, args.dtype),
+    )
+    tables = random_tables(args, settings, machine)
+    if ZOO in args.models:
+        lines = zoo_lines(ZooSize(), settings)
+        tables["zoo"] = list(tqdm(lines, desc=ZOO, unit="search"))
     if CORPUS in args.models:
         utterances, device = bundled(), torch.device(args.device)
         tables["corpus"] = corpus_lines(utterances, device)
@@ -150,20 +165,15 @@ def cpu_name() -> str:
     return platform.machine()
 
 
-def random_tables(args: argparse.Namespace, machine: str) -> dict[str, list[Any]]:
+def random_tables(
+    args: argparse.Namespace, settings: Settings, machine: str
+) -> dict[str, list[Any]]:
     """Measure the decoders with random weights and plot a step of theirs.
 
     Returns:
         Name -> table; none for no decoder.
     """
-    settings = Settings(
-        steps=args.steps,
-        repeats=args.repeats,
-        seconds=args.espnet_seconds,
-        device=torch.device(args.device),
-        dtype=getattr(torch, args.dtype),
-    )
-    beams, batches = [], []
+    beams, batches, precisions = [], [], []
     for model in [model for model in SIZES if model in args.models]:
         bench = Bench(model, SIZES[model], settings)
         sizes = sorted(set(args.beams))
@@ -171,10 +181,16 @@ def random_tables(args: argparse.Namespace, machine: str) -> dict[str, list[Any]
             beams.append(bench.beam_line(beam, sizes[:i]))
         for n_utts in tqdm(BATCHES, desc=f"{model}, batches"):
             batches += bench.batch_lines(n_utts)
+        if settings.device.type == "cpu":  # where ESPnet quantizes
+            small = [beam for beam in sizes if beam <= PRECISION_BEAM]
+            lines = precision_lines(model, SIZES[model], small, settings)
+            precisions += tqdm(lines, desc=f"{model}, precisions", total=len(small))
     if not beams:
         return {}
     step_figure(beams, machine).savefig(args.output_dir / "step.png")
     tables = {"beams": beams, "batches": batches}
+    if precisions:
+        tables["precision"] = precisions
     if LARGE in args.models and args.large_vocabs:
         tables["large"] = [
             large_line(LARGE, SIZES[LARGE], vocab, max(args.beams), settings)

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from espnet_lenbias import Speech2Text
 from espnet_lenbias.compare.compare import ComparedSearch, Contestant, Result, encode
-from espnet_lenbias.compare.utterances import Utterance, read_set
+from espnet_lenbias.compare.utterances import Utterance, batches, read_set
 from espnet_lenbias.report.tables import column
 
 _RECIPE = Path(__file__).resolve().parents[1] / "mini_librispeech"
@@ -22,7 +22,13 @@ _AUDIO = _RECIPE / "slice/LibriSpeech"
 SETS = ("dev-clean", "dev-other", "test-other")
 # CTC weight and beam size.
 SETTINGS = ((0.0, 8), (0.0, 64), (0.3, 8))
-_SEARCHES = ("espnet", "explicit_length")
+# What decodes, what tables call it, and whether it gets batches.
+_SEARCHES = (
+    ("espnet", "espnet", False),
+    ("explicit_length", "explicit_length", False),
+    ("explicit_length", "explicit_length, batches", True),
+)
+_BATCH = 8  # what the drop-in decodes at once of so many utterances
 
 
 @dataclass(frozen=True)
@@ -67,28 +73,43 @@ def corpus_lines(
     device: torch.device,
     settings: Sequence[tuple[float, int]] = SETTINGS,
 ) -> list[CorpusLine]:
-    """Decode in float32, one utterance by all searches before the next has its turn."""
+    """Decode in float32, a few utterances by all searches before others have their turn.
+
+    They are sorted by length, as the drop-in does it for batches.
+    """
     models = bundled_models([weight for weight, _ in settings], device)
     model, *_ = models.values()  # whichever: they have one encoder
-    rows = [(name, *setting) for name, setting in product(_SEARCHES, settings)]
-    contestants = [
-        Contestant(models[weight], ComparedSearch(name, name, beam), 1)
-        for name, weight, beam in rows
+    rows = [
+        (
+            label,
+            together,
+            Contestant(models[weight], ComparedSearch(label, name, beam), 1),
+        )
+        for name, label, together in _SEARCHES
+        for weight, beam in settings
     ]
     warm_up, *_ = utterances
-    for contestant in contestants:
+    for _, _, contestant in rows:
         contestant.decode([warm_up], [encode(model, warm_up.audio)])
 
     encoder = 0.0
     searched: list[list[Result]] = [[] for _ in rows]
-    for utterance in tqdm(utterances, desc="mini_librispeech", unit="utt"):
+    by_length = sorted(utterances, key=lambda u: soundfile.info(u.audio).frames)
+    for batch in tqdm(list(batches(by_length, _BATCH)), desc="mini_librispeech"):
         start = now(device)
-        x = encode(model, utterance.audio)
+        encoded = [encode(model, utterance.audio) for utterance in batch]
         encoder += now(device) - start
-        for results, contestant in zip(searched, contestants):
-            results += contestant.decode([utterance], [x])
+        for results, (_, together, contestant) in zip(searched, rows):
+            if together:
+                results += contestant.decode(batch, encoded)
+                continue
+            for utterance, x in zip(batch, encoded):
+                results += contestant.decode([utterance], [x])
+    keys = [
+        (label, *setting) for (_, label, _), setting in product(_SEARCHES, settings)
+    ]
     audio = sum(soundfile.info(u.audio).duration for u in utterances)
-    return summed(dict(zip(rows, searched, strict=True)), audio, encoder)
+    return summed(dict(zip(keys, searched, strict=True)), audio, encoder)
 
 
 def summed(

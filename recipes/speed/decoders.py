@@ -135,10 +135,18 @@ def make_searcher(
     name: str, decoder: torch.nn.Module, vocab: int, beam: int, steps: int
 ) -> Searcher:
     """Return one of `SEARCHES` on a decoder, with the settings that ESPnet gives it."""
+    search = search_on(name, {"decoder": decoder}, {"decoder": 1.0}, vocab, beam)
+    return Searcher(search, steps)
+
+
+def search_on(
+    name: str, scorers: dict[str, Any], weights: dict[str, float], vocab: int, beam: int
+) -> BeamSearch:
+    """Return one of `SEARCHES` on scorers, with the settings that ESPnet gives it."""
     make, options = _SEARCHES[name]
     search = make(
-        scorers={"decoder": decoder},
-        weights={"decoder": 1.0},
+        scorers=scorers,
+        weights=weights,
         beam_size=beam,
         vocab_size=vocab,
         sos=vocab - 1,
@@ -146,4 +154,4 @@ def make_searcher(
         pre_beam_score_key="full",
         **options,
     )
-    return Searcher(search.eval(), steps)
+    return search.eval()

@@ -164,11 +164,9 @@ def on_device(x: Any) -> Any:
         return SimulatedTensor(x.detach())
     for module in x.modules() if isinstance(x, torch.nn.Module) else ():
         for own in (module._parameters, module._buffers):
-            for name, value in list(own.items()):
-                if value is not None:
-                    del own[name]
-                    # neither: the class of a parameter would be another one
-                    setattr(module, name, SimulatedTensor(value.detach()))
+            for name, value in own.items():
+                # past the module, which takes nothing but a Parameter for one
+                own[name] = None if value is None else SimulatedTensor(value.detach())
         if isinstance(module, torch.nn.RNNBase):
             module._flat_weights = [
                 getattr(module, n) for n in module._flat_weights_names

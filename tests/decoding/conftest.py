@@ -14,7 +14,9 @@ __all__ = ["data", "model_of"]
 def slurm(tmp_path, monkeypatch) -> Path:
     """Commands that do with a job on this machine what SLURM does."""
     commands = {
+        # A job that the queue tells of is there to be cancelled: it has its group.
         "sbatch": 'cp -p "$1" "$0.job"; setsid bash "$0.job" >/dev/null 2>&1 & '
+        'while kill -0 "$!" && ! kill -0 -- "-$!"; do sleep 0.05; done 2>/dev/null; '
         "echo Submitted batch job $!",
         "scancel": 'kill -- "-$1"',
     }

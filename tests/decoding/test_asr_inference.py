@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+import yaml
 from espnet2.bin import asr_inference as espnets
 
 from espnet_lenbias import ExplicitLengthBeamSearch
@@ -18,6 +19,7 @@ from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding import decode, drop_in, log_markers, result_folder
 from espnet_lenbias.decoding.folder_lock import LOCK
 from espnet_lenbias.decoding.journal import JOURNAL
+from espnet_lenbias.decoding.run_log import LOG
 from espnet_lenbias.options import decoding as decode_options
 from espnet_lenbias.options.data_files import utterances
 from espnet_lenbias.options.decoding import get_parser, parse
@@ -137,7 +139,9 @@ def test_the_key_file_chooses_and_orders(transformer_model, wav_scp, tmp_path):
 def test_every_option_of_espnets_tool_is_there():
     ours = {a.dest: a.default for a in get_parser(ASR.module)._actions}
     theirs = {a.dest: a.default for a in espnets.get_parser()._actions}
-    assert ours == {**theirs, "search": "espnet", "search_conf": {}}
+    own = {"search": "espnet", "search_conf": {}, "decoder_dtype": None}
+    # without either, how much is decoded together depends on the search
+    assert ours == {**theirs, **own, "batch_size": None, "batch_bins": None}
 
 
 def test_a_parser_that_needs_its_module_is_taken_from_it(tmp_path, monkeypatch):
@@ -319,6 +323,53 @@ def test_audio_of_the_models_rate(transformer_model, wav_scp, tmp_path, caplog):
     assert "rate" not in caplog.text
 
 
+@pytest.mark.parametrize("kind", ["sound", "multi_columns_sound", "kaldi_ark"])
+def test_audio_that_is_cut_off(kind, transformer_model, wav_scp, tmp_path, caplog):
+    """A WAV in the middle, and a FLAC, which its reader refuses."""
+    wave = tmp_path / "utt3.wav"
+    wave.write_bytes(wave.read_bytes()[: 44 + RATE // 4 * 2])  # 0.25 s of 0.35
+    failed = [f"AudioError: {wave}: cut off: its header says 0.35 s, and 0.25 s are "]
+    if kind != "kaldi_ark":
+        flac = tmp_path / "utt5.flac"
+        soundfile.write(flac, soundfile.read(tmp_path / "utt5.wav")[0], RATE)
+        flac.write_bytes(flac.read_bytes()[:-1000])
+        wav_scp.write_text(wav_scp.read_text().replace("utt5.wav", "utt5.flac"))
+        failed.append(f"{flac}: LibsndfileError: ")
+    command = _command(transformer_model, wav_scp, tmp_path / "out")
+    command = [word.replace(",sound", f",{kind}") for word in command]
+    assert asr_inference.main([*command, "--search", "simple"]) == 1
+    said = [m.split(": ", 2)[2] for m in caplog.messages if m.startswith("failed: ")]
+    assert len(said) == len(failed)
+    assert all(map(str.startswith, said, failed))
+    empty = [key for key, text in _lines(tmp_path / "out").items() if not text]
+    assert empty == ["utt3", "utt5"][: len(failed)]
+
+
+@pytest.mark.parametrize("trained_on", ["sound", "kaldi_ark"])
+def test_whole_numbers_are_as_espnet_hands_them_on(
+    trained_on, transformer_model, wav_scp, tmp_path, caplog
+):
+    """With a warning, if those of the training were scaled."""
+    config = yaml.safe_load(transformer_model.config.read_text())
+    data = [["dump/raw/train/wav.scp", "speech", trained_on]]
+    config["train_data_path_and_name_and_type"] = data
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    lines = [line.split() for line in wav_scp.read_text().splitlines()]
+    wav_scp.write_text("".join(f"{key} cat {wave} |\n" for key, wave in lines[:2]))
+    model = Model(tmp_path / "config.yaml", transformer_model.weights)
+    ours, theirs = (
+        [w.replace(",sound", ",kaldi_ark") for w in _command(model, wav_scp, out)]
+        for out in (tmp_path / "ours", tmp_path / "theirs")
+    )
+    assert asr_inference.main(ours) == 0
+    warnings = [m for m in caplog.messages if "scale" in m]
+    espnets.main(theirs)
+    assert _files(tmp_path / "ours") == _files(tmp_path / "theirs")
+    starts = ["Utterance utt1: cat ", "Utterance utt2: cat ", "2 of 2 utterances may "]
+    assert len(warnings) == (len(starts) if trained_on == "sound" else 0)
+    assert all(map(str.startswith, warnings, starts))
+
+
 @pytest.mark.parametrize("kind", ["sound", "multi_columns_sound"])
 def test_a_command_as_sound(kind, transformer_model, wav_scp, tmp_path, caplog):
     text = wav_scp.read_text()
@@ -351,6 +402,16 @@ def test_commands_that_fail(transformer_model, wav_scp, tmp_path, caplog):
     assert failed[1].startswith("failed: utt4: cat gone.wav; false |: the command fail")
     assert failed[2].startswith(f"failed: utt5: {tmp_path}/gone.ark:12: ")
     assert f"Utterance utt3: {commands['utt3']} has {2 * RATE} samples" in caplog.text
+
+
+def test_a_type_of_data_that_is_no_audio(transformer_model, wav_scp, tmp_path, capsys):
+    command = _command(transformer_model, wav_scp, tmp_path / "out")
+    with pytest.raises(SystemExit) as e:
+        asr_inference.main([word.replace(",sound", ",text") for word in command])
+    assert e.value.code == 2
+    error = capsys.readouterr().err
+    assert f"error: data_path_and_name_and_type: {wav_scp},speech,text: " in error
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_option_of_the_search_in_the_wrong_place(
@@ -564,6 +625,9 @@ def test_an_interrupted_run_goes_on(
     search, batch_size, transformer_model, wav_scp, tmp_path, monkeypatch
 ):
     options = ["--search", search, "--nbest", "2", "--batch_size", batch_size]
+    order = [f"utt{i}" for i in range(1, 6)]
+    if search != "espnet" and batch_size != "1":  # the longest first
+        order.reverse()
     unbroken, out = tmp_path / "unbroken", tmp_path / "out"
     _run(transformer_model, wav_scp, unbroken, *options)
 
@@ -571,16 +635,16 @@ def test_an_interrupted_run_goes_on(
         _interrupt_after(4, patch)
         _run(transformer_model, wav_scp, out, *options)
     # What was there when it was killed can be read already, ...
-    assert list(_lines(out)) == ["utt1", "utt2", "utt3", "utt4"]
+    assert list(_lines(out)) == order[:4]
     # ... and a kill may cut any file inside a line.
     for path in (out / "1best_recog" / "text", out / JOURNAL):
         path.write_bytes(path.read_bytes()[:-4])
 
     decoded = _interrupt_after(99, monkeypatch)
     assert _run(transformer_model, wav_scp, out, *options) == 0
-    assert decoded == ["utt4", "utt5"]
+    assert decoded == order[3:]
     assert _files(out) == _files(unbroken)
-    assert {p.name for p in out.iterdir() if p.is_file()} == {JOURNAL, LOCK}
+    assert {p.name for p in out.iterdir() if p.is_file()} <= {JOURNAL, LOCK, LOG}
 
 
 @needs_batches

@@ -114,6 +114,14 @@ def test_the_final_result_is_the_offline_one(model, speech, may_repeat, monkeypa
     assert n_partial > 2 * len(speech) or not may_repeat
 
 
+def test_numbers_that_are_text(model):
+    text = {"decoder_text_length_limit": "0", "encoded_feat_length_limit": "0"}
+    switches = {"normalize_length": "false", "disable_repetition_detection": "no"}
+    search = Speech2TextStreaming(**model.files, **OURS, **text, **switches).beam_search
+    assert isinstance(search, OnlineExplicitLengthBeamSearch)
+    assert search.disable_repetition_detection is False
+
+
 def test_one_piece(model, speech):
     streaming = Speech2TextStreaming(**model.files, **DECODING, **OURS)
     text, tokens, ids, hypothesis = streaming(speech[0])[0]
@@ -156,6 +164,11 @@ def test_without_a_search_it_is_espnets_own(model, speech):
         ({"encoded_feat_length_limit": 9, **OURS}, "^encoded_feat_length_limit does"),
         ({"decoder_text_length_limit": 9, **OURS}, "^decoder_text_length_limit does"),
         ({"normalize_length": True, **OURS}, "normalize_length does not go with"),
+        (
+            {"decoder_text_length_limit": "x"},
+            "decoder_text_length_limit must be a whole",
+        ),
+        ({"encoded_feat_length_limit": "9", **OURS}, "^encoded_feat_length_limit does"),
         ({"search": "explicit_lenght"}, "did you mean explicit_length"),
     ],
 )
@@ -182,6 +195,76 @@ def test_use_search_refuses_what_it_cannot_do(model, name, change):
     vars(streaming.beam_search).update(change)
     with pytest.raises(OptionError, match="|".join(["whole audio", *change])):
         use_search(streaming, name)
+
+
+@pytest.mark.parametrize("last", [0, 1, 10, 100])
+def test_a_last_piece_of_less_than_a_frame(model, speech, last, monkeypatch):
+    """The result is that of the frames which ESPnet makes of the whole stream."""
+    streaming = Speech2TextStreaming(**model.files, **DECODING, **OURS)
+    theirs = espnets.Speech2TextStreaming(**model.files, **DECODING)
+    frames, espnet_frames = spy(streaming, monkeypatch), spy(theirs, monkeypatch)
+    start, end = speech[0][:8000], speech[0][8000 : 8000 + last]
+    for recogniser in (streaming, theirs):
+        recogniser(start, is_final=False)
+    found = streaming(end)
+    theirs(end)
+    x = torch.cat(frames)
+    assert torch.equal(x, torch.cat(espnet_frames))
+    offline = ExplicitLengthBeamSearch(**settings_of(streaming.beam_search), nbest=2)
+    assert labels(found) == [hyp.yseq[1:-1].tolist() for hyp in offline(x)]
+
+
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+@pytest.mark.parametrize("n_samples", [5 * PIECE, 8001, 9700])
+def test_two_channels_are_the_first_one(n_samples, search, model, speech):
+    """As for the other tools, whatever the last piece brings."""
+    streaming = Speech2TextStreaming(**model.files, **DECODING, search=search)
+    in_chunks = ChunkedRecognizer(streaming, PIECE)
+    wave = torch.tensor(speech[0][:n_samples])
+    both = torch.stack([wave, torch.zeros_like(wave)], dim=1)
+    assert labels(in_chunks(both)) == labels(in_chunks(wave)) != [[]]
+    if search == "explicit_length":
+        streaming(both, is_final=False)
+        message = (
+            r"the chunk is of shape \(9,\), and .* before it was of \(samples, 2\)"
+        )
+        with pytest.raises(AudioError, match=message):
+            streaming(wave[:9])
+
+
+@pytest.mark.parametrize("lengths", [[0], [10], [300, 1], [194, 300], [5] * 40])
+def test_a_stream_that_is_too_short_as_a_whole(model, speech, lengths):
+    streaming = Speech2TextStreaming(**model.files, **DECODING, **OURS)
+    wanted = labels(streaming(speech[0]))
+    *pieces, last = np.split(speech[1][: sum(lengths)], np.cumsum(lengths)[:-1])
+    for piece in pieces:
+        streaming(piece, is_final=False)
+    message = f"^the audio is too short for the encoder: {sum(lengths)} samples"
+    with pytest.raises(AudioError, match=message):
+        streaming(last)
+    assert labels(streaming(speech[0])) == wanted
+
+
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+def test_pieces_of_less_than_espnet_keeps(search, speech, tmp_path):
+    """It keeps three hops and what is over, more than a window of two hops and a half."""
+    options = {
+        **SPEECH,
+        "frontend_conf": {**SPEECH["frontend_conf"], "win_length": 200},
+        "encoder": "contextual_block_transformer",
+        "encoder_conf": {**SPEECH["encoder_conf"], **BLOCKS},
+    }
+    files = make_model(tmp_path / "m", "asr", ASRTask, TOKENS, **options).files
+    found = []
+    for ends in ([100, 230, 900], [100, 900]):
+        streaming = Speech2TextStreaming(
+            **files, **{**DECODING, "nbest": 1}, search=search
+        )
+        *pieces, last = np.split(speech[0], ends)
+        for piece in pieces:
+            streaming(piece, is_final=False)
+        found.append(labels(streaming(last)))
+    assert found[0] == found[1] != [[]]
 
 
 def test_broken_audio_and_what_it_leaves_behind(model, speech):

@@ -20,6 +20,7 @@ import dask
 import psutil
 import pytest
 import soundfile
+from distributed import Status
 
 from espnet_lenbias import cli
 from espnet_lenbias.bin import asr_inference
@@ -29,7 +30,7 @@ from espnet_lenbias.decoding.cluster import workers as cluster
 from espnet_lenbias.decoding.cluster.worker import decoder
 from espnet_lenbias.decoding.journal import JOURNAL
 from espnet_lenbias.decoding.result_folder import ResultFolder
-from espnet_lenbias.errors import ClusterError, OptionError
+from espnet_lenbias.errors import ClusterError, OptionError, Terminated
 from espnet_lenbias.options.cluster import Workers
 from tests.releases import needs_batches
 
@@ -154,19 +155,6 @@ def test_long_batches_start_first_after_one_that_is_short():
     assert decode_parallel.starting_order([["a"]], lengths) == [["a"]]
 
 
-def test_lengths_are_told_by_data_preparation_or_else_by_files(tmp_path):
-    (tmp_path / "a b.wav").write_bytes(bytes(300))
-    (tmp_path / "c.wav").write_bytes(bytes(20))
-    scp = tmp_path / "wav.scp"
-    scp.write_text(
-        f"utt1 {tmp_path}/a b.wav\nutt2 {tmp_path}/c.wav\nutt3 cat x |\n"
-        f"utt4 {tmp_path}/x.ark:7\n\nutt5\n"
-    )
-    assert decode_parallel.utterance_lengths(scp) == {"utt1": 300, "utt2": 20}
-    (tmp_path / "utt2num_samples").write_text("utt1 5\nutt3 8\nutt4 ?\n")
-    assert decode_parallel.utterance_lengths(scp) == {"utt1": 5, "utt3": 8}
-
-
 # --- The whole command ----------------------------------------------------------------
 
 
@@ -194,8 +182,12 @@ def _decoded(out: Path) -> list[str]:
     return [line.split('"')[1] for line in lines]
 
 
-def _interrupt(ready: Callable[[psutil.Process], object], *options: str) -> None:
-    """Start the command and, once it is ready, have Ctrl-C end it."""
+def _interrupt(
+    ready: Callable[[psutil.Process], object],
+    *options: str,
+    number: signal.Signals = signal.SIGINT,
+) -> None:
+    """Start the command and, once it is ready, have a signal end it: Ctrl-C, or other."""
     # A terminal sends it to all processes. Those that a shell has started in the
     # background ignore it, and so would what the tests start.
     code = (
@@ -212,13 +204,16 @@ def _interrupt(ready: Callable[[psutil.Process], object], *options: str) -> None
         _wait_until(lambda: ready(run) or run.poll() is not None)
         assert run.poll() is None, run.communicate()[1]
         processes = run.children(recursive=True)
-        os.killpg(run.pid, signal.SIGINT)
+        if number == signal.SIGINT:
+            os.killpg(run.pid, number)
+        else:
+            os.kill(run.pid, number)
         log = run.communicate(timeout=PATIENCE)[1]
     except BaseException:  # it could wait for ever, e.g. for audio
         with suppress(ProcessLookupError):
             os.killpg(run.pid, signal.SIGKILL)
         raise
-    assert run.returncode == 130, log
+    assert run.returncode == 128 + number, log
     assert log.endswith(f"{INTERRUPTED}\n")
     assert "Traceback" not in log
     assert not psutil.wait_procs(processes, timeout=PATIENCE)[1]
@@ -243,6 +238,9 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     """Batches (utt1, utt2), (utt3, utt4), (utt5, utt6); there is no audio of utt6."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "keys.scp").write_text(wav_scp.read_text() + "utt6 x\n")
+    lengths = dict(utt1=1, utt2=1, utt3=9, utt4=9, utt5=5, utt6=5)
+    lines = "".join(f"{key} {n}\n" for key, n in lengths.items())
+    (tmp_path / "utt2num_samples").write_text(lines)
     more = ["--key_file", "keys.scp", "--batch_size", "2", "--nbest", "2"]
     assert asr_inference.main(_options(transformer_model, "unbroken", *more)) == 1
     options = _options(transformer_model, "out", *more)
@@ -255,7 +253,6 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     audio, pipe = tmp_path / "audio", tmp_path / "utt5.wav"
     pipe.rename(audio)
     os.mkfifo(pipe)
-    (tmp_path / "utt2num_samples").write_text("utt1 1\nutt2 1\nutt4 9\nutt5 5\n")
 
     _interrupt(lambda _: len(_decoded(out)) == 4, "--cluster", "local", *options)
     assert not list(scratch.glob("*lenbias*")) + list(scratch.glob("dask*"))
@@ -293,14 +290,16 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     assert re.fullmatch(r"progress: 2/2 \[\d\d:\d\d<00:00, .*utterance.*\]", line)
 
 
-def test_an_interrupt_ends_a_run_whose_workers_are_starting(
-    transformer_model, wav_scp, tmp_path, monkeypatch
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_whose_workers_are_starting(
+    number, transformer_model, wav_scp, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(scratch))
-    _interrupt(_starts_workers, "--nj", "2", *_options(transformer_model, "out"))
+    options = ["--nj", "2", *_options(transformer_model, "out")]
+    _interrupt(_starts_workers, *options, number=number)
     assert not list(scratch.iterdir())
 
 
@@ -310,12 +309,41 @@ def _starts_workers(run: psutil.Process) -> bool:
     return False
 
 
-def test_an_interrupt_ends_a_run_that_is_being_imported(monkeypatch, capsys):
+@pytest.mark.parametrize("number", cluster._ENDING)
+def test_signals_are_held_back_where_dask_cannot_be_cut_off(number):
+    before = signal.getsignal(number)
+    with cluster._interrupts_held_back() as let_through:
+        with let_through():
+            pass
+        signal.raise_signal(number)
+        with pytest.raises(KeyboardInterrupt), let_through():
+            raise AssertionError("it was held back for good")
+        signal.raise_signal(number)
+    assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_is_ignored_stays_so(monkeypatch):
+    """As nohup has it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with cluster._interrupts_held_back() as let_through:
+            signal.raise_signal(signal.SIGHUP)
+            with let_through():
+                signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize(
+    "end, status",
+    [(KeyboardInterrupt(), 130), (Terminated(15), 143), (Terminated(1), 129)],
+)
+def test_a_signal_ends_a_run_that_is_being_imported(end, status, monkeypatch, capsys):
     def interrupt(name: str) -> None:
-        raise KeyboardInterrupt
+        raise end
 
     monkeypatch.setattr(importlib, "import_module", interrupt)
-    assert cli.main(["decode", "--nj", "2"]) == 130
+    assert cli.main(["decode", "--nj", "2"]) == status
     error = capsys.readouterr().err
     assert error == f"{INTERRUPTED}\n"
 
@@ -485,6 +513,22 @@ def _fails(capsys, *options: str) -> str:
             "tcp.yaml: protocol: leave it out: runs use TLS",
         ),
         (
+            ["--cluster", "slurm", "--cluster_config", "scheduler.yaml"],
+            "scheduler.yaml: scheduler_options: protocol: leave it out: runs use TLS",
+        ),
+        (
+            ["--cluster", "local", "--cluster_config", "text.yaml"],
+            "text.yaml: scheduler_kwargs: it holds `option: value` lines",
+        ),
+        (
+            ["--cluster", "local", "--cluster_config", "host.yaml"],
+            "host.yaml: scheduler_kwargs: host: tcp://: leave it out: runs use TLS",
+        ),
+        (
+            ["--cluster", "slurm", "--cluster_config", "worker.yaml"],
+            "worker.yaml: worker_extra_args: --protocol: leave it out: runs use TLS",
+        ),
+        (
             ["--cluster", "h:1", "--cluster_config", "c.yaml"],
             "c.yaml: unknown option coers",
         ),
@@ -515,6 +559,10 @@ def test_mistakes_show_before_any_worker_starts(
     (tmp_path / "n.yaml").write_text("n_workers: 4\n")
     (tmp_path / "tls.yaml").write_text("security: true\n")
     (tmp_path / "tcp.yaml").write_text("protocol: tcp\n")
+    (tmp_path / "scheduler.yaml").write_text("scheduler_options: {protocol: tcp}\n")
+    (tmp_path / "text.yaml").write_text("scheduler_kwargs: tcp\n")
+    (tmp_path / "host.yaml").write_text("scheduler_kwargs: {host: tcp://h}\n")
+    (tmp_path / "worker.yaml").write_text("worker_extra_args: [--protocol=tcp]\n")
     (tmp_path / "typo.yaml").write_text("tls_client_crt: c.yaml\n")
     (tmp_path / "gone.yaml").write_text("tls_ca_file: ca.pem\n")
     (tmp_path / "half.yaml").write_text("tls_ca_file: c.yaml\n")
@@ -599,13 +647,24 @@ def test_an_interrupt_cancels_jobs(
     (tmp_path / "c.yaml").write_text("memory: 1GB\n")
     more = ["--cluster", "slurm", "--cluster_config", "c.yaml"]
 
-    def jobs(_: psutil.Process | None = None) -> list[psutil.Process]:
-        command = ["bash", f"{slurm}.job"]
-        processes = psutil.process_iter(["cmdline"])
-        return [p for p in processes if p.info["cmdline"] == command]
+    _interrupt(lambda _: _jobs(slurm), *more, *_options(transformer_model, "out"))
+    _wait_until(lambda: not _jobs(slurm))
 
-    _interrupt(jobs, *more, *_options(transformer_model, "out"))
-    _wait_until(lambda: not jobs())
+
+def test_a_job_that_is_not_collected_as_garbage_is_cancelled(slurm, monkeypatch):
+    """Dask would find it running, and end in an AssertionError."""
+    monkeypatch.chdir(slurm.parent)
+    with cluster.start(Workers("slurm", 1, {"memory": "1GB"})) as client:
+        (job,) = client.cluster.workers.values()
+        (process,) = _jobs(slurm)
+    assert job.status == Status.closed
+    _wait_until(lambda: not process.is_running())
+
+
+def _jobs(slurm: Path) -> list[psutil.Process]:
+    command = ["bash", f"{slurm}.job"]
+    processes = psutil.process_iter(["cmdline"])
+    return [p for p in processes if p.info["cmdline"] == command]
 
 
 def test_what_a_job_queue_refuses_is_an_error(slurm, request):

@@ -15,6 +15,7 @@ from espnet_lenbias import use_search
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding import unchanged_tool
 from espnet_lenbias.decoding.result_folder import ResultFolder
+from espnet_lenbias.options import espnet_tools
 from espnet_lenbias.options.decoding import get_parser
 from tests.conftest import RATE
 from tests.make_models import SRC_TOKENS, TOKENS, WINDOW
@@ -203,7 +204,9 @@ def test_every_option_of_espnets_tool_is_there(name):
     ours = {a.dest: a.default for a in get_parser(module)._actions}
     espnets = importlib.import_module(module).get_parser()
     theirs = {a.dest: a.default for a in espnets._actions}
-    assert ours == {**theirs, "search": "espnet", "search_conf": {}}
+    own = {"search": "espnet", "search_conf": {}, "decoder_dtype": None}
+    # without either, how much is decoded together depends on the search
+    assert ours == {**theirs, **own, "batch_size": None, "batch_bins": None}
 
 
 @pytest.mark.parametrize(
@@ -247,6 +250,26 @@ for name in sys.argv[1:]:
     statuses = [line for line in out.splitlines() if line.startswith("status")]
     assert statuses == ["status 0 False"] * len(TOOLS)
     assert out.count("--search_conf") >= len(TOOLS)
+
+
+@pytest.mark.parametrize("tool", [*(f"bin.{t.name}" for t in espnet_tools.TOOLS), "k2"])
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ([], "the following arguments are required: "),
+        (["--beam_size", "x"], "argument --beam_size: invalid int value: 'x'"),
+    ],
+)
+def test_a_wrong_command_is_two_lines(tool, options, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        if tool == "k2":
+            unchanged_tool.main(["espnet2.bin.asr_inference_k2", *options])
+        else:
+            importlib.import_module(f"espnet_lenbias.{tool}").main(options)
+    assert stop.value.code == 2
+    usage, error = capsys.readouterr().err.splitlines()
+    assert usage.startswith("usage: ") and usage.endswith(" [options]")
+    assert f"error: {message}" in error and error.endswith("; see --help")
 
 
 # --- Utterances that fail, runs that are interrupted ----------------------------------

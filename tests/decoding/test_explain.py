@@ -129,7 +129,6 @@ def write_audio(path, samples, rate):
     "name, samples, rate, message",
     [
         ("slow.wav", np.zeros(800), 8000, "8000 samples a second, .* takes 16000"),
-        ("two.wav", np.zeros((800, 2)), 16000, "two.wav has 2 channels"),
         ("none.wav", np.zeros(0), 16000, "none.wav holds no samples"),
     ],
 )
@@ -137,6 +136,43 @@ def test_audio_of_another_kind(tmp_path, loaded, capsys, name, samples, rate, me
     path = write_audio(tmp_path / name, samples, rate)
     refused([str(path), "--model", PACKED], message, capsys)
     assert not loaded
+
+
+def test_audio_that_is_cut_off(tmp_path, loaded, capsys):
+    path = write_audio(tmp_path / "cut.wav", np.zeros(32000), 16000)
+    path.write_bytes(path.read_bytes()[:32044])
+    refused([str(path), "--model", PACKED], "cut.wav: cut off: its header says", capsys)
+    assert not loaded
+
+
+def test_two_channels_are_what_the_drop_in_makes_of_them(tmp_path, capsys):
+    """Of silence beside the audio: the first one counts, as in ESPnet."""
+    samples, rate = soundfile.read(AUDIO)
+    both = np.stack([samples, np.zeros_like(samples)], axis=1)
+    path = write_audio(tmp_path / f"{AUDIO.stem}.wav", both, rate)
+    found = []
+    for file in (AUDIO, path):
+        command = ["explain", str(file), "--model", PACKED, "--beam_size", "2"]
+        command += ["--ctc_weight", "0", "--lm_weight", "0", "--maxlenratio", "-8"]
+        assert cli.main([*command, "--output_dir", str(tmp_path / "out")]) == 0
+        found.append(tables(capsys.readouterr().out)[1][0][3])
+    assert found[0] == found[1] != ""
+
+
+def test_a_model_that_was_trained_on_whole_numbers(
+    tmp_path, loaded, capsys, monkeypatch
+):
+    config = tmp_path / "config.yaml"
+    data = [["wav.scp", "speech", "kaldi_ark"]]
+    config.write_text(yaml.safe_dump({"train_data_path_and_name_and_type": data}))
+    files = {"asr_train_config": str(config)}
+    monkeypatch.setattr(explain, "model_files", lambda _: files)
+    command = ["explain", str(AUDIO), "--model", PACKED, "--output_dir", str(tmp_path)]
+    with pytest.raises(ZeroDivisionError):
+        cli.main(command)
+    assert loaded
+    error = capsys.readouterr().err
+    assert error.startswith(f"espnet-lenbias explain: warning: {AUDIO}: sound gives")
 
 
 def test_no_audio(tmp_path, loaded, capsys):
@@ -164,6 +200,14 @@ def test_no_audio(tmp_path, loaded, capsys):
     ],
 )
 def test_options_that_are_wrong(loaded, capsys, options, message):
+    refused([str(AUDIO), *options], message, capsys)
+    assert not loaded
+
+
+def test_a_file_as_output_dir(loaded, tmp_path, capsys):
+    (tmp_path / "out").write_text("dear to me")
+    options = ["--model", PACKED, "--output_dir", str(tmp_path / "out")]
+    message = f"error: output_dir {tmp_path}/out cannot be written .*is a file"
     refused([str(AUDIO), *options], message, capsys)
     assert not loaded
 

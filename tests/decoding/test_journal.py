@@ -116,6 +116,7 @@ def _journal(tmp_path, *lines: str):
         '["utt2", {}, "d2"]',
         '["utt2", {"../../x": "A"}, "d2"]',
         '["utt2"]',
+        json.dumps(["utt2", ROW, "d2", "", ""]),
         '["utt2", {"1best_re',
         '{"utt2": 1}',
         '[2, {"1best_recog/text": "A"}, "d2"]',
@@ -134,6 +135,32 @@ def test_a_damaged_line_is_named_and_the_others_are_kept(line, tmp_path, caplog)
     }
     (message,) = caplog.messages
     assert message.startswith(f"{path}, line 3 is not the result of an utterance")
+
+
+# A line without its checksum, which below is the CRC-32 that `gzip` notes for it.
+WRITTEN = '["utt1", {"1best_recog/token": "A", "1best_recog/token_int": "3", ' + (
+    '"1best_recog/score": "-1.0", "1best_recog/text": "A"}, "d1"'
+)
+
+
+def test_a_line_that_was_edited_is_named(tmp_path, caplog):
+    line = entry_line("utt1", Entry(ROW, "d1"))
+    assert line == f'{WRITTEN}, "e8409762"]\n'
+    path = _journal(
+        tmp_path,
+        line.strip().replace('text": "A"', 'text": "B"'),
+        entry_line("utt2", Entry(ROW, "d2")).strip(),
+    )
+    assert read_journal(path, OPTIONS) == {"utt2": Entry(ROW, "d2")}
+    assert caplog.messages == [
+        f"{path}, line 2 is not as it was written: utterance utt1 is decoded again"
+    ]
+
+
+def test_a_line_from_before_checksums(tmp_path, caplog):
+    path = _journal(tmp_path, f"{WRITTEN}]")
+    assert read_journal(path, OPTIONS) == {"utt1": Entry(ROW, "d1")}
+    assert not caplog.messages
 
 
 def test_bytes_that_are_no_text(tmp_path, caplog):

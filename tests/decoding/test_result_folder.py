@@ -90,6 +90,34 @@ def test_a_pipe_keeps_nobody_waiting(name, tmp_path):
             _fill(tmp_path)
 
 
+@pytest.mark.parametrize("name", [JOURNAL, LOCK, "1best_recog/text"])
+def test_a_folder_in_place_of_a_file_is_named(name, tmp_path):
+    (tmp_path / name).mkdir(parents=True)
+    with (
+        pytest.raises(OSError, match=f"^{tmp_path / name} is no file: .*remove it"),
+        locked(tmp_path),
+    ):
+        _fill(tmp_path)
+    assert not list(tmp_path.glob(".draft*"))
+
+
+def test_a_file_in_place_of_a_folder_is_named(tmp_path):
+    (tmp_path / "1best_recog").write_text("dear to me")
+    with pytest.raises(OSError, match=f"^{tmp_path / '1best_recog'} is a file, where"):
+        _fill(tmp_path)
+    assert (tmp_path / "1best_recog").read_text() == "dear to me"
+
+
+def test_a_file_that_cannot_be_put_in_place_is_named(tmp_path, monkeypatch):
+    def refuse(draft, path):
+        raise PermissionError(13, "Permission denied", draft, 0, path)
+
+    monkeypatch.setattr("os.replace", refuse)
+    with pytest.raises(OSError, match="Permission denied") as e:
+        _made(tmp_path)
+    assert e.value.filename == str(tmp_path / JOURNAL)
+
+
 def test_the_folder_itself_may_be_a_link(tmp_path):
     (tmp_path / "big disk").mkdir()
     folder = tmp_path / "out"
@@ -112,16 +140,33 @@ def test_a_planted_row_writes_nothing(tmp_path):
     folder.mkdir()
     _fill(folder)
     options, first, second = (folder / JOURNAL).read_text().splitlines()
-    planted = json.loads(second)
+    planted = json.loads(second)[:3]  # as before there were checksums
     planted[1]["../planted"] = "A"
     lines = [options, first, json.dumps(planted)]
     (folder / JOURNAL).write_text("\n".join([*lines, ""]))
     results = _made(folder)
     assert "utt1" in results and "utt2" not in results
-    assert results.pending(1) == [["utt2"]]
+    assert results.pending([["utt1"], ["utt2"]]) == [["utt2"]]
     results.finish(1, [])
     assert not (tmp_path / "planted").exists()
     assert _text(folder) == "utt1 A\nutt2 \n"
+
+
+@pytest.mark.parametrize(
+    "journal, lost", [(None, True), ("", True), ('{"a', True), ("{}\n", False)]
+)
+def test_results_without_a_journal_are_said_to_go(journal, lost, tmp_path, caplog):
+    _made(tmp_path)
+    assert not caplog.messages  # a new folder
+    _fill(tmp_path)
+    _made(tmp_path)
+    assert not caplog.messages  # a finished one
+    path = tmp_path / JOURNAL
+    path.unlink() if journal is None else path.write_text(journal)
+    results = _made(tmp_path)
+    assert not any(key in results for key in DATA)
+    said = f"output_dir {tmp_path} holds result files and no journal (decoding.jsonl)"
+    assert [message.startswith(said) for message in caplog.messages] == [True] * lost
 
 
 # --- A full disk ----------------------------------------------------------------------
@@ -182,20 +227,35 @@ def test_the_second_run_is_told_who_holds_the_folder(holder, tmp_path):
         pass
 
 
-@pytest.mark.parametrize("tool", ["asr_inference", "decode"])
-def test_each_tool_is_told(tool, holder, transformer_model, wav_scp, tmp_path, capsys):
-    files = transformer_model.files
-    options = [word for key, value in files.items() for word in (f"--{key}", value)]
-    options += ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
-    options += ["--output_dir", str(tmp_path / "out")]
-    with pytest.raises(SystemExit) as stop:
-        if tool == "decode":
-            cli.main(["decode", "--nj", "2", *options])
-        else:
-            asr_inference.main(options)
-    assert stop.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"error: output_dir {tmp_path}/out is in use by another run (" in line
+@pytest.fixture(params=["asr_inference", "decode"])
+def refused(request, transformer_model, wav_scp, tmp_path, capsys):
+    """Return what runs a tool, which refuses tmp_path/out, and returns what it says."""
+
+    def run() -> str:
+        files = transformer_model.files
+        options = [word for key, value in files.items() for word in (f"--{key}", value)]
+        options += ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
+        options += ["--output_dir", str(tmp_path / "out")]
+        with pytest.raises(SystemExit) as stop:
+            if request.param == "decode":
+                cli.main(["decode", "--nj", "2", *options])
+            else:
+                asr_inference.main(options)
+        assert stop.value.code == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    return run
+
+
+def test_each_tool_tells_of_a_file_as_output_dir(refused, tmp_path):
+    (tmp_path / "out").write_text("dear to me")
+    assert f"error: output_dir {tmp_path}/out cannot be written (" in refused()
+
+
+def test_each_tool_is_told(holder, refused, tmp_path):
+    said = f"error: output_dir {tmp_path}/out is in use by another run ("
+    assert said in refused()
     assert [p.name for p in (tmp_path / "out").iterdir()] == [LOCK]
 
 

@@ -184,6 +184,14 @@ def test_use_search_espnet_chooses_as_espnet_does(rnn_model):
         ({"minlenratio": 0.5, "maxlenratio": 0.4}, "minlenratio 0.5 asks for a longer"),
         ({"minlenratio": 1.1}, "than maxlenratio 0.0 allows"),
         ({"minlenratio": -5, "maxlenratio": -4}, "than maxlenratio -4 allows"),
+        ({"dtype": "f4"}, "dtype must be one of 'float32', .*, not 'f4'"),
+        ({"dtype": torch.float32}, "dtype must be one of .*, not torch.float32"),
+        ({"device": "mars"}, "device 'mars' cannot be used here, but one of 'cpu'"),
+        ({"device": "meta"}, "device 'meta' cannot be used here"),
+        ({"device": None}, "device None cannot be used here"),
+        ({"device": "cuda:99"}, "device 'cuda:99' cannot be used here"),
+        ({"normalize_length": "maybe"}, "normalize_length must be true or false"),
+        ({"max_seq_len": "many"}, "max_seq_len must be a whole number, not 'many'"),
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])
@@ -379,7 +387,7 @@ def test_an_empty_list(recogniser):
 
 
 @pytest.mark.parametrize(
-    "n_samples, error", [(400, ScorerError), (3000, ScorerError), (3000, RuntimeError)]
+    "n_samples, error", [(400, ScorerError), (7000, ScorerError), (7000, RuntimeError)]
 )
 def test_other_errors_are_not_put_down_to_the_audio(
     recogniser, n_samples, error, monkeypatch
@@ -487,6 +495,34 @@ def test_from_pretrained_hands_a_tag_to_the_model_zoo(rnn_model, monkeypatch):
     monkeypatch.setattr("espnet_lenbias.espnet_compat.download_pretrained", download)
     assert type(Speech2Text.from_pretrained("someone/some_model")) is Speech2Text
     assert asked == ["someone/some_model"]
+
+
+@pytest.mark.parametrize(
+    "tag, message",
+    [
+        ("", "model_tag: '' is no name of a model: give the name"),
+        (3, "model_tag: 3 is no name of a model"),
+        (b"a", "model_tag: b'a' is no name of a model"),
+        ("/", "model_tag: / is a folder: .* give its files, such as asr_train_config"),
+        (Path("/"), "model_tag: / is a folder"),
+        (
+            "https://a.invalid/b.zip",
+            "no model https://a.invalid/b.zip .OSError: no net",
+        ),
+        (
+            "a/b",
+            r"model_tag: the model zoo gives no model a/b \(OSError: no net\): give",
+        ),
+    ],
+)
+def test_names_of_no_model(tag, message, monkeypatch):
+    def download(tag):
+        raise OSError("no\nnet")
+
+    monkeypatch.setattr(espnet_compat, "download_pretrained", download)
+    with pytest.raises(OptionError, match=message) as e:
+        Speech2Text.from_pretrained(tag, search="simple")
+    assert "\n" not in str(e.value)
 
 
 def test_unusable_archives_are_named(tmp_path):

@@ -2,15 +2,17 @@
 
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import yaml
 
-from espnet_lenbias import OptionError, Speech2Text
+from espnet_lenbias import OptionError, Speech2Text, espnet_compat
 from espnet_lenbias.bin import asr_inference
-from tests.releases import needs_safe_checkpoints
+from espnet_lenbias.inference.model_loading import checkpoints_problem
 
 
 class RunsCode:
@@ -55,14 +57,13 @@ def spoilt(transformer_model, tmp_path):
     return {"asr_train_config": str(config), "asr_model_file": str(weights)}
 
 
-@pytest.mark.parametrize(
-    "kind, message",
-    [
-        pytest.param(k, m, marks=needs_safe_checkpoints if "code" in k else ())
-        for k, m in KINDS.items()
-    ],
-)
-def test_a_model_file_that_torch_does_not_load(kind, message, spoilt):
+@pytest.mark.parametrize("kind, message", KINDS.items())
+@pytest.mark.parametrize("release_runs_code", [False, True])
+def test_a_model_file_that_torch_does_not_load(
+    kind, message, release_runs_code, spoilt, monkeypatch
+):
+    if release_runs_code:
+        _run_what_checkpoints_say(monkeypatch)
     path = Path(spoilt["asr_model_file"])
     _spoil(kind, path)
     with pytest.raises(OptionError) as e:
@@ -70,6 +71,31 @@ def test_a_model_file_that_torch_does_not_load(kind, message, spoilt):
     assert str(e.value).startswith(f"asr_model_file: {path} {message}")
     assert "\n" not in str(e.value)
     assert not (path.parent / "was run").exists()
+
+
+def _run_what_checkpoints_say(monkeypatch) -> None:
+    """Have ESPnet load checkpoints as 202511 does."""
+    monkeypatch.setattr(
+        "espnet2.tasks.abs_task.safe_torch_load",
+        partial(torch.load, weights_only=False),
+        raising=False,
+    )
+    monkeypatch.setattr(espnet_compat, "runs_checkpoints", lambda: True)
+
+
+def test_all_checkpoints_are_looked_at(spoilt, tmp_path):
+    lm = tmp_path / "lm.pth"
+    _spoil("code", lm)
+    options = {**spoilt, "lm_file": str(lm), "ngram_file": "no checkpoint"}
+    assert checkpoints_problem(options).startswith(f"lm_file: {lm} holds more than")
+    assert not (tmp_path / "was run").exists()
+
+
+def test_an_older_checkpoint_is_loaded(spoilt, monkeypatch):
+    _run_what_checkpoints_say(monkeypatch)
+    path = spoilt["asr_model_file"]
+    torch.save(torch.load(path), path, _use_new_zipfile_serialization=False)
+    Speech2Text(**spoilt, search="simple", ctc_weight=0.0)
 
 
 def test_a_text_file_as_a_language_model(spoilt, tmp_path):
@@ -91,6 +117,45 @@ def test_a_missing_file_that_the_config_names(search, spoilt):
         f"a file of the model cannot be read (named in {config}?): gone.npz: No such "
         "file or directory"
     )
+
+
+def _text(path):
+    path.write_text("mean 0.5\n")
+
+
+def _cut(path):
+    np.savez(path, count=10, sum=np.zeros(20), sum_square=np.ones(20))
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def _other_names(path):
+    np.savez(path, mean=np.zeros(20))
+
+
+@pytest.mark.parametrize("write", [_text, _cut, Path.touch, _other_names])
+@pytest.mark.parametrize("search", ["espnet", "simple"])
+def test_statistics_that_are_none(search, write, spoilt, tmp_path):
+    config, stats = Path(spoilt["asr_train_config"]), tmp_path / "stats.npz"
+    options = yaml.safe_load(config.read_text())
+    options |= {"normalize": "global_mvn", "normalize_conf": {"stats_file": str(stats)}}
+    config.write_text(yaml.safe_dump(options))
+    write(stats)
+    with pytest.raises(OptionError) as e:
+        Speech2Text(**spoilt, search=search, ctc_weight=0.0)
+    assert str(e.value).startswith(
+        f"asr_train_config {config}: normalize_conf: stats_file: {stats} is no numpy file"
+    )
+
+
+@pytest.mark.parametrize("content", [b"garbage", b"", None])
+@pytest.mark.parametrize("search", ["espnet", "simple"])
+def test_word_pieces_that_are_none(search, content, spoilt, tmp_path):
+    path = tmp_path / "bpe.model"
+    if content is not None:
+        path.write_bytes(content)
+    options = {"token_type": "bpe", "bpemodel": str(path), "ctc_weight": 0.0}
+    with pytest.raises(OptionError, match=f"^bpemodel: {path} is not there, or is no"):
+        Speech2Text(**spoilt, **options, search=search)
 
 
 def test_the_tool_ends_with_one_line(spoilt, wav_scp, tmp_path, capsys):

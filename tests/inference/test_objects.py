@@ -50,6 +50,12 @@ def texts(results) -> list[str]:
     return [result[0] for result in results]
 
 
+def scores_of(results) -> dict[tuple[int, ...], float]:
+    """Return the original score of each hypothesis, by its labels."""
+    hyps = [result[-1] for result in results]
+    return {tuple(h.yseq.tolist()): h.original_score for h in hyps}
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_the_search_is_chosen_by_name_or_put_into_espnets(name, model_of, waves):
     espnets, ours = CLASSES[name]
@@ -83,6 +89,27 @@ def test_mistakes_show_before_a_model_is_loaded(name):
         ours.from_pretrained(
             "no-such.zip", search="explicit_length", score_threshold=8.0
         )
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_decoder_in_bfloat16(name, model_of, waves):
+    """Scores are near those of float32 and not the same; the model itself is untouched."""
+    _, ours = CLASSES[name]
+    options = {**model_of(name).files, "beam_size": 40, "ctc_weight": 0.0, "nbest": 40}
+    source = source_of(name, waves)
+    plain = ours(**options, search="explicit_length")
+    lower = ours(**options, search="explicit_length", decoder_dtype="bfloat16")
+    expected, found = (scores_of(model(source)) for model in (plain, lower))
+    both = expected.keys() & found.keys()
+    assert both
+    for yseq in both:
+        assert found[yseq] == pytest.approx(expected[yseq], abs=0.2)
+        assert found[yseq] != expected[yseq]
+    network = next(v for k, v in vars(lower).items() if k.endswith("_model"))
+    assert {p.dtype for p in network.parameters()} == {torch.float32}
+    assert scores_of(use_search(lower, "explicit_length")(source)) == expected
+    with pytest.raises(ValueError, match="decoder_dtype: ESPnet's own search"):
+        ours("no-such.yaml", "no-such.pth", decoder_dtype="bfloat16")
 
 
 @pytest.mark.parametrize("name", ["st", "slu", "s2t"])

@@ -14,7 +14,7 @@ from espnet_lenbias.inference.audio_checks import as_samples
 from espnet_lenbias.inference.model_checks import saved_parameters
 from tests.conftest import RATE
 from tests.make_models import SPEECH, TOKENS, make_model
-from tests.releases import needs_batches, needs_safe_checkpoints
+from tests.releases import needs_batches, needs_lightning_checkpoints
 from tests.tiny import write_model
 
 EXPLICIT = {"search": "explicit_length", "beam_size": 3, "ctc_weight": 0.3, "nbest": 2}
@@ -134,6 +134,12 @@ def test_the_range_of_integers():
         (np.zeros(4000, "uint8"), TypeError, "holds uint8"),
         (np.zeros(4000, "complex64"), TypeError, "holds complex64"),
         (np.array(["a"] * 4000), TypeError, "holds <U1"),
+        (
+            np.ma.array([0.1] * 4000, mask=[1] + [0] * 3999),
+            TypeError,
+            "are masked: give",
+        ),
+        (torch.zeros(4000).to_sparse(), TypeError, "is a sparse tensor: give"),
         (np.zeros((2, 4000), "f"), AudioError, r"of shape \(2, 4000\)"),
         (np.zeros((4000, 2, 2), "f"), AudioError, r"of shape \(4000, 2, 2\)"),
     ],
@@ -143,7 +149,34 @@ def test_arrays_that_are_no_audio_are_named(conformer, wave, error, message):
     with pytest.raises(error, match=message):
         model(wave)
     with pytest.raises(error, match=message):
-        model.batch_decode(wave[None], [len(wave)])
+        model.batch_decode([wave])
+    if getattr(wave, "layout", torch.strided) == torch.strided:
+        with pytest.raises(error, match=message):
+            model.batch_decode(wave[None], [len(wave)])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda wave: wave.astype(">f4"),
+        lambda wave: wave.astype("f8"),
+        lambda wave: wave.astype(np.longdouble),
+        lambda wave: np.ma.array(wave),
+        lambda wave: wave[::-1].copy()[::-1],
+        lambda wave: np.repeat(wave, 2)[::2],
+    ],
+    ids=["big-endian", "double", "longer", "none masked", "flipped", "strided"],
+)
+def test_arrays_of_other_layouts_are_the_same_audio(change, conformer, waves):
+    model = Speech2Text(**conformer.files, **EXPLICIT)
+    wave = waves["utt3"].astype("float32")
+    expected = facts(model(wave))
+    assert facts(model(change(wave))) == expected
+    assert facts(model([change(wave)])[0]) == expected
+
+
+def test_integers_of_another_byte_order():
+    assert as_samples(np.array([-32768, 16384], dtype=">i2")).tolist() == [-1.0, 0.5]
 
 
 def test_two_channels_in_a_list_are_what_they_are_alone(conformer, waves):
@@ -189,7 +222,7 @@ def test_a_checkpoint_of_an_lm_names_what_is_missing(conformer, lm_files):
 
 
 @pytest.mark.parametrize(
-    "wrapper", ["module", pytest.param("state_dict", marks=needs_safe_checkpoints)]
+    "wrapper", ["module", pytest.param("state_dict", marks=needs_lightning_checkpoints)]
 )
 def test_a_checkpoint_that_wraps_the_model(conformer, wrapper, tmp_path, waves):
     weights = torch.load(conformer.files["asr_model_file"])

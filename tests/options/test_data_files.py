@@ -1,9 +1,13 @@
 """Files with a line for each utterance."""
 
+import re
+from argparse import Namespace
+
 import pytest
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.data_files import read_lines
+from espnet_lenbias.options import data_files
+from espnet_lenbias.options.data_files import check_types, read_lines, utterances
 
 
 def test_keys_and_what_stands_behind_them(tmp_path):
@@ -19,6 +23,10 @@ def test_keys_and_what_stands_behind_them(tmp_path):
         (b"a x\nb y\na z\n", "lines 1 and 3 have the same key a"),
         (b"\xef\xbb\xbfa x\n", "begins with a byte order mark"),
         (b"\xff\xfea\x00", "is no text file"),
+        ("a x\nb\u2028c y\n".encode(), r"line 2: the key b ends at .* U\+2028: write"),
+        ("a\u00a0x\n".encode(), r"line 1: the key a ends at .* U\+00A0"),
+        ("a \u3000x\n".encode(), r"line 1: the key a ends at .* U\+3000"),
+        (b"a\x1cb x\n", r"line 1: the key a ends at .* U\+001C"),
     ],
 )
 def test_what_is_wrong_is_named(content, message, tmp_path):
@@ -26,3 +34,69 @@ def test_what_is_wrong_is_named(content, message, tmp_path):
     with pytest.raises(OptionError, match=message) as raised:
         read_lines(tmp_path / "wav.scp")
     assert str(tmp_path / "wav.scp") in str(raised.value)
+
+
+# all that ends a line for some reader, or looks like a space
+BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+
+
+def test_no_key_breaks_a_line(tmp_path):
+    """Each of these signs ends a key or a line, so that none is in one."""
+    for sign in BREAKS + "\u00a0\u3000":
+        (tmp_path / "wav.scp").write_text(f"a{sign}b x\n", newline="")
+        try:
+            keys = read_lines(tmp_path / "wav.scp")
+        except OptionError:
+            continue
+        assert list(keys) == ["a", "b"]  # two lines, as ESPnet reads them
+
+
+@pytest.mark.parametrize(
+    "key", ["\u200b", "\u4f60", "a\u200db", "\ufeffa", "a/b", "a:1"]
+)
+def test_other_signs_in_keys_stay(key, tmp_path):
+    (tmp_path / "wav.scp").write_text(f"z x\n{key} x\u00a0y\n", encoding="utf-8")
+    assert read_lines(tmp_path / "wav.scp") == {"z": "x", key: "x\u00a0y"}
+
+
+@pytest.mark.parametrize(
+    "kind, refused",
+    [("sound", True), ("kaldi_ark", True), ("npy", True), ("text", False)],
+)
+def test_a_key_with_no_file_behind_it(kind, refused, tmp_path):
+    path = tmp_path / "wav.scp"
+    path.write_text("a x\nb\n")
+    data = [(str(path), "speech", kind)]
+    args = Namespace(data_path_and_name_and_type=data, key_file=None)
+    if refused:
+        message = f"{path}, line 2 has the key b and no file behind it"
+        with pytest.raises(OptionError, match=re.escape(message)):
+            utterances(args)
+    else:
+        assert list(utterances(args)) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "name, kind, message",
+    [
+        ("speech", "text", "speech is audio, and text is no type of such data: say"),
+        ("speech", "soundx", "there is no type soundx; did you mean sound?"),
+        ("speech", "", r"there is no type  \(types: sound, "),
+        ("src_text", "sound", "src_text is no sound: say a.scp,src_text,text"),
+        ("speech", "rand_int_3", "there is no type rand_int_3"),
+    ],
+)
+def test_types_that_are_wrong(name, kind, message):
+    with pytest.raises(OptionError, match=f"a.scp,{name},{kind}: {message}"):
+        check_types([("a.scp", name, kind)])
+
+
+def test_types_of_espnet():
+    from espnet2.train.dataset import DATA_TYPES
+
+    ours = {*data_files.KEYED, *data_files._OTHERS}
+    theirs = {"rand_int_<n>_<m>" if "rand_int" in kind else kind for kind in DATA_TYPES}
+    assert theirs <= ours
+    kinds = ("sound", "kaldi_ark", "npy", "hdf5")
+    check_types([*(("a", "speech", kind) for kind in kinds), ("a", "src_text", "text")])
+    check_types([("a", "noise", "rand_int_3_10")])

@@ -56,6 +56,15 @@ def test_the_command_line_takes_the_same_texts(parsed):
 @pytest.mark.parametrize(
     "line, message",
     [
+        (
+            "decoder_dtype: bfloat16\nsearch: espnet",
+            "decoder_dtype: ESPnet's own search computes all in one dtype",
+        ),
+        (
+            "decoder_dtype: bfloat16\nquantize_lm: true",
+            "decoder_dtype does not go with quantize_lm",
+        ),
+        ("decoder_dtype: half", "decoder_dtype must be float32 or bfloat16"),
         ("maxlenratio: .inf", "maxlenratio must be a number, not inf"),
         ("maxlenratio: .nan", "maxlenratio must be a number, not nan"),
         ("minlenratio: -.inf", "minlenratio must be a number, not -inf"),

@@ -300,7 +300,7 @@ def test_a_larger_beam_shortens_simple_search_alone(longest):
     ratio = {key: float(line["length_ratio"]) for key, line in lines.items()}
     bleu = {key: float(line["bleu"]) for key, line in lines.items()}
     assert ratio["simple", 200] < 0.7
-    assert ratio["explicit_length", 200] == pytest.approx(1, abs=0.1)
+    assert ratio["explicit_length", 200] == pytest.approx(1, abs=0.2)
     assert bleu["explicit_length", 200] > bleu["simple", 200]
     assert bleu["explicit_length", 200] > bleu["explicit_length", 4] - 3
 

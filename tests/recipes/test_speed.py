@@ -23,6 +23,8 @@ from decoders import (
 )
 from floor import Floor, products
 from measure import Forecast, expanded, take_turns
+from precision import searchers_by_dtype
+from zoo import ZooSize
 
 CPU = torch.device("cpu")
 V = 30
@@ -31,6 +33,9 @@ SIZES = {
     "transformer": TransformerSize(V, units=8, heads=2, linear_units=8, blocks=1),
     "lstm": LSTMSize(V, units=8, layers=2, attention_units=4, channels=2, filters=2),
 }
+
+
+ZOO = ZooSize(SIZES["transformer"], 1, 8, 2, 8, frames=7, beam=3)
 
 
 @pytest.fixture(params=SIZES.values(), ids=SIZES)
@@ -61,6 +66,23 @@ def test_all_searches_take_the_same_steps(decoder, x, beam, steps):
     for name in ("simple", "explicit_length"):
         assert best[name].yseq.tolist() in kept
         assert len(best[name].yseq) == 1 + steps
+
+
+def test_each_precision_is_what_it_is_called(decoder, x):
+    made = searchers_by_dtype(decoder, V, 4, 3)
+    networks = {
+        name: searcher.search.setup().adapters["decoder"].decoder
+        for name, searcher in made.items()
+    }
+    dtypes = {n: {p.dtype for p in d.parameters()} for n, d in networks.items()}
+    assert dtypes["float32"] == {torch.float32}
+    assert dtypes["bfloat16"] == {torch.bfloat16}
+    quantized = torch.ao.nn.quantized.dynamic.Linear
+    assert [
+        any(isinstance(m, quantized) for m in d.modules()) for d in networks.values()
+    ] == [False, False, True]
+    for searcher in made.values():
+        assert len(searcher(x)[0].yseq) == 1 + 3
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -215,14 +237,18 @@ def test_corpus_lines_sum_up():
 def test_bundled_audio():
     utterances = bundled()
     assert len(utterances) == 130
-    lines = corpus_lines(utterances[:1], CPU, settings=[(0.0, 2), (0.3, 3)])
+    lines = corpus_lines(utterances[:2], CPU, settings=[(0.0, 2), (0.3, 3)])
     assert [(x.search, x.ctc_weight, x.beam_size) for x in lines] == [
         ("espnet", 0.0, 2),
         ("espnet", 0.3, 3),
         ("explicit_length", 0.0, 2),
         ("explicit_length", 0.3, 3),
+        ("explicit_length, batches", 0.0, 2),
+        ("explicit_length, batches", 0.3, 3),
     ]
-    assert all(line.steps > 0 and line.utterances == 1 for line in lines)
+    assert all(line.steps > 0 and line.utterances == 2 for line in lines)
+    # what is decoded together takes the steps that it takes alone
+    assert [line.steps for line in lines[2:4]] == [line.steps for line in lines[4:]]
 
 
 @pytest.mark.parametrize(
@@ -281,14 +307,17 @@ def test_latency_of_bundled_audio():
 def test_tables_and_plot(tmp_path, monkeypatch, capsys):
     threads = torch.get_num_threads()
     monkeypatch.setattr(bench, "SIZES", SIZES)
+    monkeypatch.setattr(bench, "ZooSize", lambda: ZOO)
     options = ["--beams", "4", "1", "--steps", "2", "--repeats", "1"]
     options += ["--espnet_seconds", "0", "--threads", str(threads)]
     options += ["--large_vocabs", "40", "50"]
-    bench.main([*options, "--models", *SIZES, "--output_dir", str(tmp_path)])
+    bench.main([*options, "--models", *SIZES, "zoo", "--output_dir", str(tmp_path)])
 
     printed = capsys.readouterr().out
     assert f"CPU threads: {threads}, float32, torch {torch.__version__}" in printed
-    table, batches, large = (tmp_path / "speed.md").read_text().split("\n\n")[1:]
+    text = (tmp_path / "speed.md").read_text()
+    table, batches, precision, large, zoo = text.split("\n\n")[1:]
+
     assert cells(table) == [
         ["decoder", "beam", "steps"],
         ["transformer", "1", "2"],
@@ -308,6 +337,13 @@ def test_tables_and_plot(tmp_path, monkeypatch, capsys):
     # without time ESPnet's search takes no batches
     assert cells(batches)[1:] == [
         [model, "explicit_length", str(n)] for model in SIZES for n in (4, 8, 16)
+    ]
+    assert cells(precision)[1:] == cells(table)[1:]
+    names = ["espnet", "explicit_length", "explicit_length"]
+    assert cells(zoo)[1:] == [
+        [weight, *row]
+        for weight in ("0.6", "0.0")
+        for row in zip(names, ["float32", "float32", "bfloat16"])
     ]
     assert cells(large) == [
         ["decoder", "V", "beam"],

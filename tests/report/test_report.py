@@ -240,6 +240,7 @@ def test_transcripts_and_names_are_shown_as_they_are(tmp_path):
         ),
         (["--utterances", "s9"], "--utterances: no set has s9"),
         (["--data", "gone"], "there are no references gone/dev-clean/text"),
+        (["--output_dir", __file__], f"output_dir {__file__} cannot be written ("),
     ],
 )
 def test_options_that_are_wrong(tmp_path, capsys, options, message):

@@ -29,6 +29,14 @@ def test_everything_that_a_decode_config_tells(tmp_path):
         ({}, "espnet"),
         ({"search": "explicit_length"}, "explicit_length"),
         (
+            {"search": "explicit_length", "decoder_dtype": "bfloat16"},
+            "explicit_length + bfloat16",
+        ),
+        (
+            {"search": "explicit_length", "decoder_dtype": "float32"},
+            "explicit_length",
+        ),
+        (
             {"search": "explicit_length", "search_conf": {"score_threshold": 8.0}},
             "explicit_length + score_threshold 8",
         ),

@@ -378,6 +378,43 @@ def test_length_ratios_are_finite(ratio, value):
 
 
 @both
+def test_numbers_that_are_text(kind):
+    """As in a config, which is read so everywhere else."""
+
+    def made(beam_size, weight, eos, ratio, maxlenratio):
+        search = kind(
+            {"decoder": RandomScorer(0, 3)},
+            {"decoder": weight},
+            beam_size,
+            vocab_size=3,
+            sos=eos,
+            eos=eos,
+            pre_beam_ratio=ratio,
+            normalize_length="false",
+        )
+        found = search(encoder_output(0, 5), maxlenratio=maxlenratio)
+        return [(hyp.yseq.tolist(), float(hyp.score)) for hyp in found]
+
+    assert made("2", "5e-1", "2", "1.5", "-4") == made(2, 0.5, 2, 1.5, -4)
+
+
+@both
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"beam_size": "0"}, "beam_size must be a whole number of 1 or more, not '0'"),
+        ({"beam_size": 2.5}, "beam_size must be a whole number of 1 or more, not 2.5"),
+        ({"weights": {"decoder": "x"}}, "weights: decoder must be a number, not 'x'"),
+        ({"eos": "end"}, "eos must be a whole number, not 'end'"),
+    ],
+)
+def test_numbers_that_are_none(kind, wrong, message):
+    options = {"weights": {"decoder": 1.0}, "beam_size": 2, "eos": 2, **wrong}
+    with pytest.raises(ValueError, match=message):
+        kind({"decoder": RandomScorer(0, 3)}, vocab_size=3, sos=2, **options)
+
+
+@both
 @pytest.mark.parametrize("eos", [-1, 4, 70])
 def test_the_end_label_is_one_of_the_labels(kind, eos):
     with pytest.raises(ValueError, match=f"eos must be .* 0 to 3, not {eos}"):

@@ -13,7 +13,11 @@ from espnet2.lm.seq_rnn_lm import SequentialRNNLM
 from espnet2.lm.transformer_lm import TransformerLM
 
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
-from tests.toys import build, labels, padded
+from espnet_lenbias.scorers import EncoderOutput, Prefixes, adapter_for
+from espnet_lenbias.scorers.base import make_spans
+from espnet_lenbias.scorers.fallback import BatchFallback, SingleFallback
+from espnet_lenbias.scorers.precision import can_be_lowered, lowered
+from tests.toys import RandomScorer, build, labels, padded
 
 V, D, EOS = 12, 16, 11
 FRAMES = [14, 9, 11]
@@ -78,3 +82,73 @@ def test_scores_are_those_of_float32_but_for_rounding(
         assert best.original_score == pytest.approx(q, abs=tolerance)
         for h in hyps:
             assert torch.isfinite(torch.tensor([h.score, h.original_score])).all()
+
+
+@pytest.mark.parametrize("search", [ExplicitLengthBeamSearch, SimpleBeamSearch])
+@pytest.mark.parametrize("kind", ["transformer", "rnn"])
+@torch.no_grad()
+def test_decoder_and_lm_alone_in_bfloat16(search, kind):
+    scorers = make_scorers(kind)
+    before = {n: copy.deepcopy(s.state_dict()) for n, s in scorers.items()}
+    torch.manual_seed(3)
+    utts = [torch.randn(n, D) for n in FRAMES]
+    x, lengths = padded(utts)
+    made = build(search, scorers, WEIGHTS, 6, V)
+    assert made.compute_in(torch.bfloat16) == ["decoder", "lm"]
+    adapters = made.setup().adapters
+    computing = [adapters["decoder"].decoder, adapters["lm"].lm]
+    assert {p.dtype for m in computing for p in m.parameters()} == {torch.bfloat16}
+    found = made(x, minlenratio=-3, x_lengths=lengths)
+    for frames, hyps in zip(utts, found, strict=True):
+        q = score_of(scorers, hyps[0].yseq, frames)
+        assert hyps[0].original_score == pytest.approx(q, abs=0.4)
+        assert hyps[0].original_score != q
+    # the model that they are copies of is what it was
+    for name, scorer in scorers.items():
+        for key, value in scorer.state_dict().items():
+            assert torch.equal(value, before[name][key])
+            assert value.dtype == before[name][key].dtype
+
+
+@pytest.mark.parametrize("kind", ["transformer", "rnn"])
+@torch.no_grad()
+def test_log_probs_of_bfloat16_networks_sum_to_one(kind):
+    """In bfloat16 itself a sum of probabilities is off by up to a hundredth."""
+    torch.manual_seed(3)
+    memory = EncoderOutput(torch.randn(2, 9, D), [9, 7])
+    prefixes = Prefixes(torch.full((2, 1), EOS), make_spans([0, 1], [1, 1]), 1)
+    for name, scorer in make_scorers(kind).items():
+        adapter = adapter_for(name, lowered(scorer, torch.bfloat16), V, EOS)
+        scores = adapter.step(adapter.start(memory), prefixes).scores
+        assert scores.dtype == torch.float32
+        assert scores.exp().sum(dim=1).tolist() == pytest.approx([1, 1], abs=1e-5)
+
+
+def test_scorers_of_other_kinds_stay_as_they_are():
+    torch.manual_seed(3)
+    scorers = {**make_scorers("transformer"), "toy": RandomScorer(0, V)}
+    made = build(ExplicitLengthBeamSearch, scorers, {**WEIGHTS, "toy": 0.1}, 2, V)
+    assert made.compute_in(torch.bfloat16) == ["decoder", "lm"]
+
+
+@pytest.mark.filterwarnings("ignore:.*quantiz", "ignore:.*torch.ao")
+@pytest.mark.parametrize("kind", ["transformer", "rnn"])
+@torch.no_grad()
+def test_products_of_integers_go_through_the_adapters(kind):
+    """As ESPnet's `quantize_asr_model` and `quantize_lm` make them."""
+    scorers = {
+        name: torch.ao.quantization.quantize_dynamic(
+            scorer, {torch.nn.Linear}, torch.qint8
+        )
+        for name, scorer in make_scorers(kind).items()
+    }
+    assert not any(map(can_be_lowered, scorers.values()))
+    made = build(ExplicitLengthBeamSearch, scorers, WEIGHTS, 6, V)
+    adapters = made.setup().adapters.values()
+    assert not any(isinstance(a, SingleFallback | BatchFallback) for a in adapters)
+    torch.manual_seed(3)
+    frames = torch.randn(9, D)
+    hyps = made(frames, minlenratio=-3)
+    q = score_of(scorers, hyps[0].yseq, frames)
+    # the range of the integers is that of the rows that are computed together
+    assert hyps[0].original_score == pytest.approx(q, abs=0.3)

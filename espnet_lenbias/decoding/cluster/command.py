@@ -7,14 +7,13 @@ then. With one worker, and no cluster named, it is that tool.
 
 import argparse
 import logging
-import os
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from espnet_lenbias.decoding.batches import utterance_seconds
 from espnet_lenbias.decoding.cluster.workers import start
 from espnet_lenbias.decoding.drop_in import run
 from espnet_lenbias.decoding.result_folder import Outcome, ResultFolder
@@ -26,10 +25,6 @@ from espnet_lenbias.options.packed_model import model_files
 
 if TYPE_CHECKING:
     from espnet_lenbias.decoding.cluster.worker import Decoded
-
-# Lengths of utterances that data preparation, ESPnet's or Kaldi's, leaves with the
-# data.
-_LENGTH_FILES = ("utt2num_samples", "utt2num_frames")
 
 # Seconds between two reports of progress in a log.
 _REPORT_INTERVAL = 60
@@ -96,8 +91,8 @@ def _decode(
     batches: Sequence[Sequence[str]],
 ) -> dict[str, str]:
     """Decode batches into the folder; return why utterances have no result."""
-    data_files = [Path(path) for path, _, _ in args.data_path_and_name_and_type]
-    batches = starting_order(batches, utterance_lengths(data_files[0]))
+    data_file = Path(args.data_path_and_name_and_type[0][0])
+    batches = starting_order(batches, utterance_seconds(data_file))
     if args.model_tag is not None:
         model_files(args.model_tag)  # once, before all workers ask for it
     total = sum(map(len, batches))
@@ -113,7 +108,7 @@ def _decode(
 
 
 def starting_order(
-    batches: Iterable[Sequence[str]], lengths: Mapping[str, int]
+    batches: Iterable[Sequence[str]], lengths: Mapping[str, float]
 ) -> list[Sequence[str]]:
     """Sort batches by their longest utterance: what is started last is short.
 
@@ -122,36 +117,6 @@ def starting_order(
     """
     order = sorted(batches, key=lambda batch: max(lengths.get(key, 0) for key in batch))
     return order[:1] + order[:0:-1]
-
-
-def utterance_lengths(data_file: Path) -> dict[str, int]:
-    """Return how long utterances are, in whatever unit, of those where it can be told.
-
-    Args:
-        data_file: A ``wav.scp`` or the like.
-
-    Returns:
-        What data preparation has left beside the file; else the sizes of its files.
-    """
-    for name in _LENGTH_FILES:
-        path = data_file.with_name(name)
-        if path.is_file():
-            columns = _read_columns(path)
-            return {key: int(value) for key, value in columns if value.isdigit()}
-    sizes = {}
-    for key, value in _read_columns(data_file):
-        with suppress(OSError):  # not a file: a command, a place in an archive
-            sizes[key] = os.path.getsize(value)
-    return sizes
-
-
-def _read_columns(path: Path) -> Iterator[list[str]]:
-    """Yield key and value of each line of a Kaldi-style file."""
-    with path.open(encoding="utf-8") as f:
-        for line in f:
-            columns = line.split(maxsplit=1)
-            if len(columns) == 2:
-                yield [columns[0], columns[1].strip()]
 
 
 def _outcomes(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from espnet_lenbias.options.cluster import LOCAL, cluster_class
 
 if TYPE_CHECKING:
-    from distributed import Security
+    from distributed import Security, Status
 
 _PREFIX = "espnet_lenbias-"
 
@@ -123,6 +123,7 @@ class _PrivateJob:
     scratch_parent: str
     job_script: Callable[[], str]
     _command_template: str
+    status: "Status"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["security"] = security = copy.copy(kwargs["security"])
@@ -136,6 +137,16 @@ class _PrivateJob:
             parent = shlex.quote(self.scratch_parent)
             command = f"{_WITH_SCRATCH_FOLDER} {parent} {command}"
         self._command_template = command
+
+    async def close(self) -> None:
+        """Cancel the job, and say that it is over, which Dask's own class forgets.
+
+        Dask looks at that where a job has not been collected as garbage.
+        """
+        from distributed import Status
+
+        await super().close()  # type: ignore[misc]
+        self.status = Status.closed
 
     @contextmanager
     def job_file(self) -> Iterator[str]:

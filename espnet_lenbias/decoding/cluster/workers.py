@@ -1,7 +1,7 @@
 """Workers to decode with, started or found by Dask.
 
 :mod:`espnet_lenbias.options.cluster` says which are asked for. The process that starts
-them takes Ctrl-C; they never see it.
+them takes Ctrl-C; they never see it. However it is told to end, they end with it.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from espnet_lenbias.decoding.cluster.private import private_options
-from espnet_lenbias.errors import ClusterError
+from espnet_lenbias.errors import ClusterError, Terminated
 from espnet_lenbias.options.cluster import LOCAL, Workers, cluster_class
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ _ALLOWED_FAILURES = 1
 
 # How long processes of a busy machine may take to answer one another.
 _CONNECT_TIMEOUT = "120s"
+
+# What ends a run: Ctrl-C; `kill`, or a queue whose time is up; a terminal that closes.
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 # Seconds without a worker after which that is reported, again and again.
 _PATIENCE = 60
@@ -135,32 +138,48 @@ def _cluster(workers: Workers, number: int) -> Iterator["Client"]:
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Hold back Ctrl-C but in contexts that this gives.
+    """Hold back what ends a run, Ctrl-C among it, but in contexts that this gives.
 
     Dask cannot be cut off where it starts or closes. What comes after the last of these
     contexts counts for nothing: all is done, or ends because of an earlier one.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    held_back = []
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    handlers = {
+        # As it is, it would end the process, and leave behind what it has started.
+        number: _terminate if handler is signal.SIG_DFL else handler
+        for number, handler in before.items()
+    }
+    held_back: list[int] = []
 
-    def hold_back(*signal_and_frame: Any) -> None:
-        held_back.append(signal_and_frame)
+    def hold_back(number: int, _: Any) -> None:
+        held_back.append(number)
+
+    def hold_all_back() -> None:
+        for number, handler in handlers.items():
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, hold_back)
 
     @contextmanager
     def let_through() -> Iterator[None]:
-        signal.signal(signal.SIGINT, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         try:
             if held_back:
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(held_back[0])
             yield
         finally:
-            signal.signal(signal.SIGINT, hold_back)
+            hold_all_back()
 
-    signal.signal(signal.SIGINT, hold_back)
+    hold_all_back()
     try:
         yield let_through
     finally:
-        signal.signal(signal.SIGINT, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _terminate(number: int, _: Any) -> None:
+    raise Terminated(number)
 
 
 async def _start_workers(cluster: Any, number: int) -> str | None:

@@ -1,0 +1,121 @@
+"""Which utterances are decoded together.
+
+The search of a batch finds what the searches of its utterances find, so batches are free
+to be made of utterances that are about equally long, whatever their place in the data.
+"""
+
+import argparse
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from espnet_lenbias.espnet_compat import decodes_batches
+from espnet_lenbias.options.audio_files import seconds_of
+from espnet_lenbias.options.espnet_tools import Tool
+from espnet_lenbias.options.registry import ESPNET
+
+# Hypotheses times seconds: at beam 20, eight utterances of 16 s. With more of them a CPU
+# gains little.
+DEFAULT_BINS = 2560
+
+# At least so many batches, if there are as many utterances: enough for several workers,
+# and however many they are, the batches are the same.
+_FEWEST_BATCHES = 16
+
+# Files that data preparation, ESPnet's or Kaldi's, leaves beside the data, with what
+# they count in a second.
+_LENGTH_FILES = {"utt2num_samples": 16000, "utt2num_frames": 100}
+
+_UNKNOWN_SECONDS = 15.0  # of a command, or a place in an archive
+
+
+def choose_batches(
+    tool: Tool, args: argparse.Namespace, keys: Sequence[str]
+) -> list[Sequence[str]]:
+    """Return the batches that a run's options ask for, of all its utterances.
+
+    Args:
+        tool: Which tool decodes.
+        args: Its options; `batch_size` and `batch_bins` are None where nothing is said.
+        keys: Of the utterances, in the order of the data.
+    """
+    size, bins = args.batch_size, args.batch_bins
+    together = takes_bins(tool, args.search)
+    if bins is None and (size is not None or not together):
+        most, limit = size or 1, math.inf
+    else:
+        most = size if size is not None and size > 1 else len(keys) // _FEWEST_BATCHES
+        limit = (bins or DEFAULT_BINS) / args.beam_size
+    if most <= 1 or not together:
+        step = max(1, most)
+        return [keys[i : i + step] for i in range(0, len(keys), step)]
+    if tool.window_seconds:
+        seconds = dict.fromkeys(keys, tool.window_seconds)
+    else:
+        seconds = utterance_seconds(Path(args.data_path_and_name_and_type[0][0]))
+    return bounded(by_length(keys, seconds), seconds, limit, most)
+
+
+def takes_bins(tool: Tool, search: str) -> bool:
+    """Tell whether a search finds in a batch, of whatever utterances, what it should."""
+    return search != ESPNET and tool.batches and decodes_batches()
+
+
+def bounded(
+    keys: Sequence[str], seconds: Mapping[str, float], limit: float, most: int
+) -> list[Sequence[str]]:
+    """Cut utterances, the longest first, into batches.
+
+    Args:
+        keys: Of the utterances.
+        seconds: The length of each; those not in it are of some usual length.
+        limit: Utterances of a batch times its longest; a single one may exceed it.
+        most: Utterances of a batch.
+    """
+    batches: list[Sequence[str]] = []
+    start = 0
+    while start < len(keys):
+        longest = seconds.get(keys[start], _UNKNOWN_SECONDS)
+        size = int(max(1, min(most, limit / max(longest, 0.01))))
+        batches.append(keys[start : start + size])
+        start += size
+    return batches
+
+
+def by_length(keys: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
+    """Sort utterances, the longest first, equally long ones in the order of the data."""
+    return sorted(keys, key=lambda key: -seconds.get(key, _UNKNOWN_SECONDS))
+
+
+def utterance_seconds(data_file: Path) -> dict[str, float]:
+    """Return about how long utterances are, of those where it can be told.
+
+    Args:
+        data_file: A ``wav.scp`` or the like.
+
+    Returns:
+        By what data preparation has left beside the file; else by its audio files.
+    """
+    for name, in_a_second in _LENGTH_FILES.items():
+        path = data_file.with_name(name)
+        if path.is_file():
+            return {
+                key: int(value) / in_a_second
+                for key, value in _columns(path)
+                if value.isdigit()
+            }
+    seconds = {}
+    for key, value in _columns(data_file):
+        with suppress(OSError, ValueError):  # no file, or a broken one
+            seconds[key] = seconds_of(Path(value))
+    return seconds
+
+
+def _columns(path: Path) -> Iterator[list[str]]:
+    """Yield key and value of each line of a Kaldi-style file."""
+    with path.open(encoding="utf-8", errors="surrogateescape") as f:
+        for line in f:
+            columns = line.split(maxsplit=1)
+            if len(columns) == 2:
+                yield [columns[0], columns[1].strip()]

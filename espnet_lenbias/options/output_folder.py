@@ -1,0 +1,31 @@
+"""The folder that a tool writes to, tried before there is any work that could be lost."""
+
+import errno
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from espnet_lenbias.errors import OptionError
+
+# A full disk, a full quota, a limit on the size of files.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def make_output_dir(folder: Path) -> None:
+    """Make the folder of ``--output_dir`` and verify that files can be made there.
+
+    Raises:
+        OptionError: It is no folder, or not to be written.
+        OSError: There is no room.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):  # permissions alone do not tell everywhere
+            pass
+    except OSError as e:
+        if e.errno in NO_ROOM:
+            raise
+        files = [path for path in (folder, *folder.parents) if path.is_file()]
+        why = f"{files[0]} is a file" if files else e.strerror
+        raise OptionError(
+            f"output_dir {folder} cannot be written ({why}): name another folder"
+        ) from e

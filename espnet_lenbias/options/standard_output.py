@@ -1,0 +1,24 @@
+"""Standard output whose reader may go before all is written, as in ``... | head``."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+# As shells report a program that a reader who has gone has ended.
+READER_GONE = 141
+
+
+@contextmanager
+def reader_may_go() -> Iterator[None]:
+    """End with that status, and quietly, once nobody reads what is written."""
+    try:
+        try:
+            yield
+        finally:
+            with suppress(AttributeError):  # there may be no standard output at all
+                sys.stdout.flush()  # here, where a reader who has gone is no surprise
+    except BrokenPipeError:
+        # What is left to write, at exit, has nowhere to go either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(READER_GONE) from None

@@ -1,0 +1,67 @@
+"""The files that decoding has left for a set: where they are, what they hold or lack."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from espnet_lenbias.options.run_journal import JOURNAL, read_result_files
+from espnet_lenbias.report.scoring import read_text
+
+# Where a set's files are; asr.sh leaves those that it does not know in the last place.
+_PLACES = ("{}", "1best_recog/{}", "logdir/output.*/1best_recog/{}")
+
+# The result files that are read.
+_READ = ("text", "score", "original_score", "steps", "token_int")
+
+T = TypeVar("T")
+
+
+def files(folder: Path, name: str) -> Sequence[Path]:
+    """Return the files of that name that a set's folder has, all in one of the places."""
+    found = (sorted(folder.glob(place.format(name))) for place in _PLACES)
+    return next((paths for paths in found if paths), [])
+
+
+def read_values(folder: Path, name: str, parse: Callable[[str], T]) -> Mapping[str, T]:
+    """Read a result file of a set, empty if there is none."""
+    values = {}
+    for path in files(folder, name):
+        for key, value in read_text(path).items():
+            try:
+                values[key] = parse(value)
+            except ValueError as e:
+                raise ValueError(f"{path}: {key} has no {name} but {value!r}") from e
+    return values
+
+
+def journals(folder: Path) -> Sequence[Path]:
+    """Return the journals of the run that a set's folder is of."""
+    # Beside asr.sh's joined text are its jobs; a journal above them is older.
+    of_jobs = sorted(folder.glob(f"logdir/output.*/{JOURNAL}"))
+    of_all = sorted(folder.glob(JOURNAL))
+    is_joined = (folder / "text").is_file()
+    return (of_jobs or of_all) if is_joined else (of_all or of_jobs)
+
+
+def lacking(folder: Path) -> Iterator[str]:
+    """Yield the result files of a set that are gone, or shorter than others.
+
+    The journal says which files there are; not of which utterances, for it keeps those,
+    too, that are no longer listed.
+    """
+    names = {name for path in journals(folder) for name in read_result_files(path)}
+    keys = {
+        name: set(read_values(folder, name, str))
+        for name in _READ
+        if f"1best_recog/{name}" in names
+    }
+    every = set[str]().union(*keys.values())
+    for name, found in keys.items():
+        missing = every - found
+        where = f"`{folder.parent.name}`, {folder.name}: the file `{name}`"
+        if not files(folder, name):
+            yield f"{where} is gone"
+        elif missing:
+            yield f"{where} lacks {len(missing)} of {len(every)} utterances, e.g. " + (
+                min(missing)
+            )

@@ -1,0 +1,121 @@
+"""Which utterances are decoded together."""
+
+import numpy as np
+import pytest
+import soundfile
+
+from espnet_lenbias.decoding.batches import (
+    DEFAULT_BINS,
+    bounded,
+    choose_batches,
+    utterance_seconds,
+)
+from espnet_lenbias.options.decoding import get_parser, parse
+from espnet_lenbias.options.espnet_tools import ASR, MT, S2T
+from tests.releases import needs_batches
+
+SECONDS = {"a": 4.0, "b": 10.0, "c": 1.0, "d": 3.0, "e": 9.0}
+
+
+def test_batches_are_bounded_by_their_longest():
+    # 20 s: b and e; d is below a, so a counts, 5 of which there would be room for
+    assert bounded(["b", "e", "a", "d", "c"], SECONDS, 20.0, 9) == [
+        ["b", "e"],
+        ["a", "d", "c"],
+    ]
+    assert bounded(["b", "e", "a", "d", "c"], SECONDS, 20.0, 2) == [
+        ["b", "e"],
+        ["a", "d"],
+        ["c"],
+    ]
+    # one that is too long by itself is decoded alone; an unknown one counts 15 s
+    assert bounded(["b", "?", "e"], SECONDS, 9.0, 9) == [["b"], ["?"], ["e"]]
+    assert bounded([], SECONDS, 9.0, 9) == []
+
+
+def test_lengths_are_told_by_data_preparation_or_else_by_files(tmp_path):
+    soundfile.write(tmp_path / "a b.wav", np.zeros(4000), 8000)
+    soundfile.write(tmp_path / "c.flac", np.zeros(8000), 16000)
+    (tmp_path / "broken.wav").write_text("no audio")
+    scp = tmp_path / "wav.scp"
+    scp.write_text(
+        f"utt1 {tmp_path}/a b.wav\nutt2 {tmp_path}/c.flac\nutt3 cat x |\n"
+        f"utt4 {tmp_path}/x.ark:7\n\nutt5\nutt6 {tmp_path}/broken.wav\n"
+    )
+    assert utterance_seconds(scp) == {"utt1": 0.5, "utt2": 0.5}
+    (tmp_path / "utt2num_samples").write_text("utt1 16000\nutt3 8000\nutt4 ?\n")
+    assert utterance_seconds(scp) == {"utt1": 1.0, "utt3": 0.5}
+
+
+@pytest.fixture
+def chosen(tmp_path):
+    """Return the batches that options ask for, of five utterances."""
+    scp = tmp_path / "wav.scp"
+    scp.write_text("".join(f"{key} {key}.wav\n" for key in SECONDS))
+    samples = "".join(f"{key} {16000 * s:.0f}\n" for key, s in SECONDS.items())
+    (tmp_path / "utt2num_samples").write_text(samples)
+
+    def choose(*options, tool=ASR, keys=tuple(SECONDS)):
+        command = ["--output_dir", "out", *options]
+        command += ["--data_path_and_name_and_type", f"{scp},speech,sound"]
+        args = parse(get_parser(tool.module), command)
+        return [list(batch) for batch in choose_batches(tool, args, keys)]
+
+    return choose
+
+
+EXPLICIT = ("--search", "explicit_length")
+
+
+@needs_batches
+@pytest.mark.parametrize(
+    "options, batches",
+    [
+        (("--batch_size", "1"), [["a"], ["b"], ["c"], ["d"], ["e"]]),
+        ((*EXPLICIT, "--batch_size", "1"), [["a"], ["b"], ["c"], ["d"], ["e"]]),
+        # ESPnet's own search encodes a batch: it has the order of the data
+        (("--batch_size", "2"), [["a", "b"], ["c", "d"], ["e"]]),
+        ((*EXPLICIT, "--batch_size", "2"), [["b", "e"], ["a", "d"], ["c"]]),
+        # at beam 2, 40 hypotheses x seconds are two utterances of 10 s
+        (
+            (*EXPLICIT, "--batch_bins", "40", "--batch_size", "9", "--beam_size", "2"),
+            [["b", "e"], ["a", "d", "c"]],
+        ),
+        (
+            (*EXPLICIT, "--batch_bins", "40", "--batch_size", "2", "--beam_size", "2"),
+            [["b", "e"], ["a", "d"], ["c"]],
+        ),
+        # of so few utterances each has a batch of its own
+        (EXPLICIT, [["a"], ["b"], ["c"], ["d"], ["e"]]),
+        ((), [["a"], ["b"], ["c"], ["d"], ["e"]]),
+    ],
+    ids=str,
+)
+def test_what_options_ask_for(chosen, options, batches):
+    assert chosen(*options) == batches
+
+
+@needs_batches
+def test_many_utterances_are_decoded_together_unasked(chosen):
+    # 80 of 10 s: 2560 / 20 / 10 = 12 would have room, and 16 batches hold 5 each
+    keys = [f"u{i}" for i in range(80)]
+    batches = chosen(*EXPLICIT, keys=keys)
+    assert [len(batch) for batch in batches] == [5] * 16
+    assert [key for batch in batches for key in batch] == keys
+    # 400, at 15 s as their length is not told, at beam 20: DEFAULT_BINS / 20 / 15 = 8
+    keys = [f"u{i}" for i in range(400)]
+    assert {len(batch) for batch in chosen(*EXPLICIT, keys=keys)} == {8}
+    assert int(DEFAULT_BINS / 20 / 15) == 8
+
+
+@needs_batches
+def test_models_of_a_window_hear_all_of_it(chosen):
+    # 30 s each at beam 2: 180 have room for three, however short they are
+    options = (*EXPLICIT, "--batch_bins", "180", "--batch_size", "9")
+    batches = chosen(*options, "--beam_size", "2", tool=S2T)
+    assert [len(batch) for batch in batches] == [3, 2]
+
+
+def test_tools_that_decode_one_at_a_time(chosen):
+    expected = [[key] for key in SECONDS]
+    assert chosen(*EXPLICIT, tool=MT) == expected
