@@ -9,6 +9,7 @@ import pytest
 import soundfile
 import torch
 
+from espnet_lenbias.scorers import cells
 from tests.tiny import write_model
 
 # With tensors as small as these, threads only wait: here, and in tools that tests start.
@@ -26,6 +27,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.relative_to(tests).parts[0] in _SLOW:
             item.add_marker("slow")
+
+
+@pytest.fixture(params=["by utterance", "grid"])
+def layout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the CPU work in its own way, and as a device does that prefers a grid."""
+    if request.param == "grid":
+        monkeypatch.setattr(cells, "_WITHOUT_LAUNCHES", frozenset())
 
 
 RATE = 8000

@@ -5,8 +5,6 @@ h is the number of heads, d the size of one, D = h d; the other symbols are thos
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
@@ -16,129 +14,10 @@ from espnet_lenbias.espnet_compat import (
     PositionalEncoding,
     ScaledPositionalEncoding,
 )
-from espnet_lenbias.scorers.base import Selection
-
-# how many positions a cache grows by when it is full, at least
-_GROWTH = 8
-
-# a cache has rows for up to 1/8 more hypotheses than there are: how many run changes from
-# one position to the next, and new rows mean that everything is copied
-_SPARE = 8
+from espnet_lenbias.scorers.label_cache import KeysValues, Labels
 
 # with more rows than this a CPU takes them by so many
 _MANY_ROWS, _ROWS = 1024, 512
-
-
-class KeysValues(NamedTuple):
-    """Keys and values of one attention."""
-
-    keys: torch.Tensor  # (..., positions, h, d)
-    values: torch.Tensor  # likewise
-
-
-@dataclass(frozen=True)
-class LabelCache:
-    """Keys and values of the labels of n hypotheses, for all layers of a network.
-
-    Every hypothesis has a row of its own, whatever its place among the n. When the
-    hypotheses are extended, one child of each parent takes over the row, with nothing
-    moved, and only the other children are copied, into rows that became free.
-    """
-
-    layers: list[KeysValues]  # (n or more rows, room for positions, h, d), ...
-    length: int  # ... of which so many positions are filled
-    rows: torch.Tensor  # (n,) the row of each hypothesis, on the CPU
-    to_rows: torch.Tensor | None = (
-        None  # (n,) the hypothesis of each row; None: the same
-    )
-    from_rows: torch.Tensor | None = None  # (n,) `rows`, on the device of the cache
-
-    @classmethod
-    def empty(
-        cls, attentions: list[MultiHeadedAttention], x: torch.Tensor
-    ) -> "LabelCache":
-        """Return a cache without positions, for one hypothesis an utterance.
-
-        Args:
-            attentions: The self-attention of each layer.
-            x: (B, ...) whose dtype and device it has.
-        """
-        layers = []
-        for attention in attentions:
-            nothing = x.new_empty(len(x), 0, attention.h, attention.d_k)
-            layers.append(KeysValues(nothing, nothing))
-        return cls(layers, 0, torch.arange(len(x)))
-
-    def with_room(self) -> "LabelCache":
-        """Return the cache with room for a position more."""
-        room = self.layers[0].keys.size(1)
-        if self.length < room:
-            return self
-        room += max(_GROWTH, room // 2)
-        return replace(self, layers=self._in_fresh_memory(len(self.rows), room))
-
-    def filled(self) -> "LabelCache":
-        """Return the cache with one position more counted as filled."""
-        return replace(self, length=self.length + 1)
-
-    def select(self, selection: Selection) -> "LabelCache":
-        """Return the cache of the chosen extensions; this one is used up."""
-        rows, copied, sources = take_rows(self.rows, selection.parents_on_cpu)
-        layers = self.layers
-        if len(rows) > len(layers[0].keys):
-            layers = self._in_fresh_memory(len(rows), layers[0].keys.size(1))
-        device = layers[0].keys.device
-        if len(copied):
-            copied = copied.to(device, non_blocking=True)
-            sources = sources.to(device, non_blocking=True)
-            for cache in [cache for layer in layers for cache in layer]:
-                filled = cache[:, : self.length]
-                filled[copied] = filled[sources]
-        if bool((rows == torch.arange(len(rows))).all()):
-            return LabelCache(layers, self.length, rows)
-        to_rows = torch.empty_like(rows)
-        to_rows[rows] = torch.arange(len(rows))
-        to_rows, from_rows = (r.to(device, non_blocking=True) for r in (to_rows, rows))
-        return LabelCache(layers, self.length, rows, to_rows, from_rows)
-
-    def _in_fresh_memory(self, n: int, room: int) -> list[KeysValues]:
-        """Return the layers with room for n hypotheses and so many positions."""
-        n_old, n_rows = len(self.rows), n + n // _SPARE
-
-        def copied(cache: torch.Tensor) -> torch.Tensor:
-            fresh = cache.new_empty(n_rows, room, *cache.shape[2:])
-            fresh[:n_old, : self.length] = cache[:n_old, : self.length]
-            return fresh
-
-        return [
-            KeysValues(*(copied(cache) for cache in layer)) for layer in self.layers
-        ]
-
-
-def take_rows(
-    rows: torch.Tensor, parents: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Give rows 0 .. m-1 to m children, to as many as can be their parent's own.
-
-    Args:
-        rows: (n,) the row of each parent, a permutation of 0 .. n-1.
-        parents: (m,) the parent of each child.
-
-    Returns:
-        (m,) the row of each child, (c,) the rows that have to be filled by copying, and
-        (c,) the rows that they are copied from, none of which is among the former.
-    """
-    n, m = len(rows), len(parents)
-    children = torch.arange(m)
-    first = torch.full((n,), m).scatter_reduce(0, parents, children, "amin")
-    taken = rows[parents]
-    stays = (first[parents] == children) & (taken < m)
-    free = torch.ones(m, dtype=torch.bool)
-    free[taken[stays]] = False
-    copied = free.nonzero().squeeze(1)
-    sources = taken[~stays]
-    taken[~stays] = copied
-    return taken, copied, sources
 
 
 def by_rows(
@@ -164,7 +43,8 @@ def encoded(
     encoding: PositionalEncoding, x: torch.Tensor, position: int
 ) -> torch.Tensor:
     """Add to (n, D) what ESPnet's positional encoding adds at a position: (n, D)."""
-    encoding.extend_pe(x.new_zeros(1, position + 1, 1))
+    # it looks at the shape alone
+    encoding.extend_pe(x[:1, :1].unsqueeze(2).expand(1, position + 1, 1))
     offset = encoding.pe[0, position].to(x.dtype)
     if type(encoding) is ScaledPositionalEncoding:
         return x + encoding.alpha * offset
@@ -186,7 +66,7 @@ def project(attention: MultiHeadedAttention, x: torch.Tensor) -> KeysValues:
 def attend_labels(
     attention: MultiHeadedAttention,
     x: torch.Tensor,
-    cache: LabelCache,
+    cache: Labels,
     layer: int,
     mask: torch.Tensor | None = None,
 ) -> torch.Tensor:
@@ -207,7 +87,7 @@ def attend_labels(
         x = x[cache.to_rows]
         mask = None if mask is None else mask[cache.to_rows]
     n, position = len(x), cache.length
-    labels = KeysValues(*(values[:n] for values in cache.layers[layer]))
+    labels = KeysValues(*(values[:n] for values in cache.layer(layer)))
     for values, new in zip(labels, project(attention, x)):
         values[:, position] = new
     past = (values[:, : position + 1].transpose(1, 2) for values in labels)

@@ -80,6 +80,12 @@ class EncoderOutput:
             return None
         return self.pre_x[utt, : self.pre_lengths[utt]]
 
+    def first_source(self) -> tuple[torch.Tensor, list[int]]:
+        """Return what CTC scores, (B, T, D), and the frames of each: `pre_x` or `x`."""
+        if self.pre_x is None or self.pre_lengths is None:
+            return self.x, self.lengths
+        return self.pre_x, self.pre_lengths
+
     def first_frames(self, utt: int) -> torch.Tensor:
         """Return what states start from and CTC scores: `pre_x` where there is one."""
         pre = self.pre_frames(utt)
@@ -138,11 +144,6 @@ class Adapter(Protocol):
 
     def final(self, state: Any) -> torch.Tensor | None:
         """Return what is added when a hypothesis ends here: (n,), or None for nothing."""
-
-
-def dtype_of(scorer: torch.nn.Module) -> torch.dtype:
-    """Return the dtype that a network computes in: that of its weights."""
-    return next(scorer.parameters()).dtype
 
 
 def log_probs(logits: torch.Tensor) -> torch.Tensor:

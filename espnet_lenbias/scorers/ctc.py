@@ -1,21 +1,7 @@
-"""CTC prefix scores of all hypotheses of an utterance in one call.
+"""CTC prefix scores as the search asks for them; they are computed in :mod:`.ctc_prefixes`.
 
-The score of a prefix is the log-prob that the frames say it and anything behind it
-(Watanabe et al. 2017, "Hybrid CTC/Attention Architecture for End-to-End Speech
-Recognition", Algorithm 2). It is summed over the frames at which its last label can
-begin, from the forward variables of the prefix without that label::
-
-    psi(g + c) = sum over t of phi(t - 1) p(c at t)
-
-So a candidate costs one such sum, and only those that the search goes on with need
-forward variables of their own. These follow recurrences over the frames that are linear,
-``r(t) = p(t) (r(t - 1) + a(t - 1))``, and so is one cumulative sum each::
-
-    r(t) = P(t) * sum over s < t of a(s) / P(s),   P(t) = p(1) ... p(t)
-
-which float64 holds as logarithms. All of it is exact: ESPnet's `ctc_window_margin`, which
-saves time by leaving frames out, is not needed. Each utterance has its own frames, so
-padding plays no part, and utterances may hold different numbers of hypotheses.
+On a CPU one utterance is scored after the other, over its own frames; a device that prefers
+few large operations scores all of them in a grid, see :mod:`.cells`.
 """
 
 from typing import NamedTuple
@@ -24,26 +10,17 @@ import torch
 
 from espnet_lenbias.espnet_compat import CTCPrefixScorer
 from espnet_lenbias.scorers.base import EncoderOutput, Prefixes, Scores, Selection
-
-_BLANK = 0  # ESPnet's CTC label of no label
-
-# Log-probs are not taken to be smaller: float64 holds no smaller probability.
-_SMALLEST = -700.0
-
-# Scoring all labels by one matrix product is faster than picking those asked for if
-# these are more than one in so many.
-_PICK_BELOW = 24
-
-
-class Forward(NamedTuple):
-    """Log-probs of n prefixes of one utterance after 0 .. T frames, float64.
-
-    Each is the log-prob that so many frames say the prefix exactly.
-    """
-
-    either: torch.Tensor  # (n, T + 1) the last of these frames is a label or blank
-    blank: torch.Tensor  # (n, T + 1) it is blank
-    last: torch.Tensor  # (n,) the last label of the prefix; -1 where it is empty
+from espnet_lenbias.scorers.cells import Cells, padded_frames, prefers_grid
+from espnet_lenbias.scorers.ctc_prefixes import (
+    BLANK,
+    SMALLEST,
+    Forward,
+    OfGrid,
+    OfUtterance,
+    empty_prefixes,
+    extended_prefixes,
+    prefix_scores,
+)
 
 
 class UtteranceState(NamedTuple):
@@ -57,8 +34,17 @@ class UtteranceState(NamedTuple):
 class CTCPrefixState(NamedTuple):
     """The CTC state of all hypotheses, utterance by utterance."""
 
-    probs: list[torch.Tensor]  # (V, T) of each utterance, float64
+    probs: list[OfUtterance]  # of each utterance
     by_utt: dict[int, UtteranceState]
+
+
+class CTCGridState(NamedTuple):
+    """The CTC state of all hypotheses, in a grid."""
+
+    cells: Cells
+    probs: OfGrid
+    forward: Forward  # of the prefix in each of the A * W cells
+    psi: torch.Tensor  # prefix scores: (A * W, 1) of themselves or (A * W, V)
 
 
 class CTCPrefix:
@@ -67,42 +53,86 @@ class CTCPrefix:
     def __init__(self, scorer: CTCPrefixScorer):
         self.scorer = scorer
 
-    def start(self, encoder_output: EncoderOutput) -> CTCPrefixState:
-        """Run the CTC output layer over each utterance."""
+    def start(self, encoder_output: EncoderOutput) -> CTCPrefixState | CTCGridState:
+        """Run the CTC output layer over the frames."""
+        if prefers_grid(encoder_output.x.device):
+            return self._start_grid(encoder_output)
         log_probs = [
             self.scorer.ctc.log_softmax(encoder_output.first_frames(b).unsqueeze(0))[0]
             for b in range(len(encoder_output))
         ]
-        probs = [
-            x.T.double().contiguous().clamp(min=_SMALLEST).exp() for x in log_probs
-        ]
+        probs = [OfUtterance(_probabilities(x.T)) for x in log_probs]
         by_utt = {
-            b: UtteranceState(b, empty_prefixes(p, 1), p.new_zeros(1, 1))
+            b: UtteranceState(b, empty_prefixes(p, 1), p.probs.new_zeros(1, 1))
             for b, p in enumerate(probs)
         }
         return CTCPrefixState(probs, by_utt)
 
+    def _start_grid(self, encoder_output: EncoderOutput) -> CTCGridState:
+        """Run the CTC output layer over all utterances at once."""
+        x, lengths = encoder_output.first_source()
+        frames, inside = padded_frames(x, lengths)
+        log_probs = self.scorer.ctc.log_softmax(frames).transpose(1, 2)
+        certain = torch.arange(log_probs.size(1), device=x.device) == BLANK
+        certain = torch.where(certain, 0.0, SMALLEST).to(log_probs.dtype)
+        log_probs = torch.where(inside.unsqueeze(1), log_probs, certain.view(1, -1, 1))
+        rows = torch.arange(len(x), device=x.device)
+        probs = OfGrid(_probabilities(log_probs), inside.double(), rows)
+        forward = empty_prefixes(probs, len(x))
+        psi = forward.either.new_zeros(len(x), 1)
+        return CTCGridState(Cells.first(len(x)), probs, forward, psi)
+
     def step(
         self,
-        state: CTCPrefixState,
+        state: CTCPrefixState | CTCGridState,
         prefixes: Prefixes,
         part_ids: torch.Tensor | None = None,
     ) -> Scores:
         """Score the labels asked for, and the end label, after each prefix."""
+        if isinstance(state, CTCGridState):
+            cells, labels = state.cells, part_ids
+            labels = None if labels is None else cells.spread(labels)
+            scores, psi = self._scored(state.forward, state.psi, state.probs, labels)
+            return Scores(cells.collect(scores).float(), state._replace(psi=psi))
         parts, by_utt = [], {}
         for span in prefixes.spans:
             probs, (_, forward, psi) = state.probs[span.utt], state.by_utt[span.utt]
             labels = None if part_ids is None else part_ids[span.rows]
-            extended = prefix_scores(forward, probs, labels)
-            extended[:, _BLANK] = -torch.inf
-            extended[:, self.scorer.eos] = forward.either[:, -1]
-            # behind a prefix that is impossible everything is: -inf, not NaN
-            parts.append(extended - psi.clamp(min=torch.finfo(psi.dtype).min))
+            scores, extended = self._scored(forward, psi, probs, labels)
+            parts.append(scores)
             by_utt[span.utt] = UtteranceState(span.start, forward, extended)
         return Scores(torch.cat(parts).float(), CTCPrefixState(state.probs, by_utt))
 
-    def select(self, state: CTCPrefixState, selection: Selection) -> CTCPrefixState:
+    def _scored(
+        self,
+        forward: Forward,
+        psi: torch.Tensor,
+        probs: OfUtterance | OfGrid,
+        labels: torch.Tensor | None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Score one label more after n prefixes.
+
+        Args:
+            forward: Of the prefixes.
+            psi: (n, 1) their prefix scores.
+            probs: Of the labels at the frames.
+            labels: (n, S) those asked for; None: all.
+
+        Returns:
+            (n, V) log-probs, and (n, V) prefix scores.
+        """
+        extended = prefix_scores(forward, probs, labels)
+        extended[:, BLANK] = -torch.inf
+        extended[:, self.scorer.eos] = forward.either[:, -1]
+        # behind a prefix that is impossible everything is: -inf, not NaN
+        return extended - psi.clamp(min=torch.finfo(psi.dtype).min), extended
+
+    def select(
+        self, state: CTCPrefixState | CTCGridState, selection: Selection
+    ) -> CTCPrefixState | CTCGridState:
         """Return the state of the chosen extensions."""
+        if isinstance(state, CTCGridState):
+            return _select_in_grid(state, selection)
         by_utt = {}
         for span in selection.spans:
             start, forward, psi = state.by_utt[span.utt]
@@ -116,91 +146,31 @@ class CTCPrefix:
             )
         return CTCPrefixState(state.probs, by_utt)
 
-    def final(self, state: CTCPrefixState) -> None:
+    def final(self, state: CTCPrefixState | CTCGridState) -> None:
         """CTC adds nothing when a hypothesis ends."""
         return None
 
 
-def empty_prefixes(probs: torch.Tensor, n: int) -> Forward:
-    """Return the forward variables of n prefixes without a label.
-
-    Args:
-        probs: (V, T) of the labels at the frames of the utterance.
-        n: How many.
-    """
-    blank = _products(probs[_BLANK]).expand(n, -1)
-    last = torch.full((n,), -1, device=probs.device)
-    return Forward(blank, blank, last)
+def _probabilities(log_probs: torch.Tensor) -> torch.Tensor:
+    """Return the probabilities of (..., V, T) log-probs, in float64."""
+    return log_probs.double().contiguous().clamp(min=SMALLEST).exp()
 
 
-def extended_prefixes(
-    forward: Forward, probs: torch.Tensor, labels: torch.Tensor
-) -> Forward:
-    """Return the forward variables of n prefixes with one more label each.
-
-    Args:
-        forward: Of the prefixes.
-        probs: (V, T) of the labels at the frames of the utterance.
-        labels: (n,) what each is extended by.
-    """
-    repeats = (labels == forward.last).unsqueeze(1)
-    # the same label twice needs a blank between
-    before = torch.where(repeats, forward.blank, forward.either)
-    label = _recurrence(before, probs[labels])
-    blank = _recurrence(label, probs[_BLANK])
-    return Forward(torch.logaddexp(label, blank), blank, labels)
-
-
-def prefix_scores(
-    forward: Forward, probs: torch.Tensor, part_ids: torch.Tensor | None
-) -> torch.Tensor:
-    """Return log psi of prefixes with one more label, (n, V); -inf where not asked for.
-
-    Args:
-        forward: Of the n prefixes.
-        probs: (V, T) of the labels at the frames of the utterance.
-        part_ids: (n, S) the labels; None: all.
-    """
-    phi, largest = _scaled(forward.either[:, :-1])
-    labels = (
-        torch.arange(len(probs), device=phi.device) if part_ids is None else part_ids
+def _select_in_grid(state: CTCGridState, selection: Selection) -> CTCGridState:
+    """Return the state of the chosen extensions; spare cells hold copies of one."""
+    cells, parents, kept = state.cells.select(selection)
+    probs, inside, rows = state.probs
+    if kept is not None:
+        probs, inside = probs.index_select(0, kept), inside.index_select(0, kept)
+    if kept is not None or cells.width != state.cells.width:
+        rows = torch.arange(len(probs)).repeat_interleave(cells.width)
+        rows = rows.to(probs.device, non_blocking=True)
+    chosen = OfGrid(probs, inside, rows)
+    labels = cells.spread(selection.labels)
+    forward = Forward(*(values.index_select(0, parents) for values in state.forward))
+    return CTCGridState(
+        cells,
+        chosen,
+        extended_prefixes(forward, chosen, labels),
+        state.psi[parents, labels].unsqueeze(1),
     )
-    if _PICK_BELOW * labels.size(-1) > len(probs):
-        sums = phi @ probs.T
-        sums = sums if part_ids is None else sums.gather(1, part_ids)
-    else:
-        sums = (probs[part_ids] @ phi.unsqueeze(2)).squeeze(2)
-    psi = sums.log() + largest
-    # the same label twice needs a blank between
-    phi, largest = _scaled(forward.blank[:, :-1])
-    repeated = (phi * probs[forward.last]).sum(dim=1, keepdim=True).log() + largest
-    psi = torch.where(labels == forward.last.unsqueeze(1), repeated, psi)
-    if part_ids is None:
-        return psi
-    every = psi.new_full((len(psi), len(probs)), -torch.inf)
-    return every.scatter_(1, part_ids, psi)
-
-
-def _scaled(logs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return (n, T) logarithms as numbers of 1 at most in a row, and their log scale."""
-    largest = logs.amax(dim=1, keepdim=True).clamp(min=torch.finfo(logs.dtype).min)
-    logs = logs - largest
-    # what exp would make 0 of, slowly, is made 0 of by the mask
-    return logs.clamp(min=_SMALLEST).exp() * (logs > _SMALLEST), largest
-
-
-def _products(probs: torch.Tensor) -> torch.Tensor:
-    """Return the logs of the products of the first 0 .. T of them, (..., T + 1)."""
-    return torch.nn.functional.pad(probs.log().cumsum(dim=-1), (1, 0))
-
-
-def _recurrence(entering: torch.Tensor, probs: torch.Tensor) -> torch.Tensor:
-    """Return log r: r(0) = 0, r(t) = p(t) (r(t - 1) + a(t - 1)) for t = 1 .. T.
-
-    Args:
-        entering: (n, T + 1) log a.
-        probs: (n, T) or (T,) p.
-    """
-    products = _products(probs)
-    sums = (entering - products)[:, :-1].logcumsumexp(dim=1)
-    return torch.nn.functional.pad(sums + products[..., 1:], (1, 0), value=-torch.inf)

@@ -13,8 +13,17 @@ from typing import Any
 import torch
 
 from espnet_lenbias.scorers import ctc, fallback, lm, transformer
-from espnet_lenbias.scorers.attention import KeysValues, LabelCache, project
-from espnet_lenbias.scorers.base import Adapter, EncoderOutput, Prefixes
+from espnet_lenbias.scorers.base import (
+    Adapter,
+    EncoderOutput,
+    Prefixes,
+)
+from espnet_lenbias.scorers.ctc_prefixes import (
+    Forward,
+    Probs,
+    empty_prefixes,
+    extended_prefixes,
+)
 
 
 @singledispatch
@@ -67,13 +76,10 @@ def _transformer(
     prefixes: Prefixes,
 ) -> transformer.TransformerDecoderState:
     """Put the keys and values of the new frames behind those of the old ones."""
-    n_old = len(state.frames_kv[0][0].keys)
-    new = encoder_output.frames(0)[n_old:].to(state.frames_kv[0][0].keys.dtype)
-    extended = []
-    for layer, [old] in zip(adapter.decoder.decoders, state.frames_kv):
-        pairs = zip(old, project(layer.src_attn, new))
-        extended.append([KeysValues(*(torch.cat(pair) for pair in pairs))])
-    return transformer.TransformerDecoderState(extended, state.labels)
+    attentions = [layer.src_attn for layer in adapter.decoder.decoders]
+    encoder_output = encoder_output.to(adapter.dtype)
+    frames = state.frames.extended(attentions, encoder_output)
+    return state._replace(frames=frames)
 
 
 @extend.register
@@ -88,12 +94,35 @@ def _ctc(
     The prefix score that they had stays what the next one is counted from, so with the
     next label the accumulated score is that of all frames.
     """
-    probs = adapter.start(encoder_output).probs
+    anew = adapter.start(encoder_output)
+    assert isinstance(anew, ctc.CTCPrefixState)  # of the same device
     start, _, psi = state.by_utt[0]
-    forward = ctc.empty_prefixes(probs[0], len(psi))
+    forward = _forward(anew.probs[0], prefixes)
+    return ctc.CTCPrefixState(anew.probs, {0: ctc.UtteranceState(start, forward, psi)})
+
+
+@extend.register
+def _ctc_grid(
+    state: ctc.CTCGridState,
+    adapter: ctc.CTCPrefix,
+    encoder_output: EncoderOutput,
+    prefixes: Prefixes,
+) -> ctc.CTCGridState:
+    """Likewise in the grid, whose cells are the hypotheses of the utterance."""
+    anew = adapter.start(encoder_output)
+    assert isinstance(anew, ctc.CTCGridState)  # of the same device
+    yseq = state.cells.spread(prefixes.yseq)
+    probs = anew.probs._replace(rows=state.probs.rows)
+    forward = _forward(probs, replace(prefixes, yseq=yseq))
+    return state._replace(probs=probs, forward=forward)
+
+
+def _forward(probs: Probs, prefixes: Prefixes) -> Forward:
+    """Return the forward variables of the prefixes, from the first label on."""
+    forward = empty_prefixes(probs, len(prefixes.yseq))
     for labels in prefixes.yseq[:, prefixes.primer_length :].unbind(dim=1):
-        forward = ctc.extended_prefixes(forward, probs[0], labels)
-    return ctc.CTCPrefixState(probs, {0: ctc.UtteranceState(start, forward, psi)})
+        forward = extended_prefixes(forward, probs, labels)
+    return forward
 
 
 @singledispatch
@@ -106,15 +135,9 @@ def keep(state: Any) -> Any:
 def _keep_transformer(
     state: transformer.TransformerDecoderState,
 ) -> transformer.TransformerDecoderState:
-    return state._replace(labels=_copied(state.labels))
+    return state._replace(labels=state.labels.copied())
 
 
 @keep.register
 def _keep_lm(state: lm.TransformerLMState) -> lm.TransformerLMState:
-    return state._replace(labels=_copied(state.labels))
-
-
-def _copied(labels: LabelCache) -> LabelCache:
-    """Copy what is written to in place when hypotheses are extended."""
-    layers = [KeysValues(*(values.clone() for values in kv)) for kv in labels.layers]
-    return replace(labels, layers=layers)
+    return state._replace(labels=state.labels.copied())

@@ -73,7 +73,7 @@ class _Fallback:
 
     def select(self, state: FallbackState, selection: Selection) -> FallbackState:
         """Return the state of the chosen extensions."""
-        parents = selection.parents.tolist()
+        parents = selection.parents_on_cpu.tolist()
         return FallbackState(
             state.encoder_output, [_own(state.states[i]) for i in parents]
         )
@@ -260,7 +260,7 @@ class SinglePartialFallback(_Fallback):
         """Return the state of the chosen extensions."""
         asked_for = _asked_for(state)[selection.parents]
         places = _places(asked_for, selection.labels.unsqueeze(1))
-        parents = selection.parents.tolist()
+        parents = selection.parents_on_cpu.tolist()
         states = [
             self.scorer.select_state(state.states[i], j)
             for i, j in zip(parents, places)
@@ -324,7 +324,7 @@ class BatchPartialFallback(_Fallback):
 
     def select(self, state: FallbackState, selection: Selection) -> FallbackState:
         """Return the state of the chosen extensions."""
-        chosen = zip(selection.parents.tolist(), selection.labels.tolist())
+        chosen = zip(selection.parents_on_cpu.tolist(), selection.labels.tolist())
         return FallbackState(
             state.encoder_output, [self._pick(state.states[i], v) for i, v in chosen]
         )

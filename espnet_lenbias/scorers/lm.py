@@ -21,7 +21,6 @@ from espnet_lenbias.espnet_compat import (
     TransformerLM,
 )
 from espnet_lenbias.scorers.attention import (
-    LabelCache,
     attend_labels,
     encoded,
 )
@@ -32,6 +31,7 @@ from espnet_lenbias.scorers.base import (
     Selection,
     log_probs,
 )
+from espnet_lenbias.scorers.label_cache import Labels, empty_labels
 
 # the label that ESPnet's transformer LM takes for padding and does not attend to
 _PAD = 0
@@ -91,7 +91,7 @@ class BatchedRNNLM:
 class TransformerLMState(NamedTuple):
     """The state of a transformer LM."""
 
-    labels: LabelCache
+    labels: Labels
 
 
 def is_transformer_lm(lm: Any) -> bool:
@@ -125,7 +125,7 @@ class CachedTransformerLM:
         # LMs may be of another dtype than the encoder output
         x = self.lm.embed.weight.new_empty(len(encoder_output), 0)
         attentions = [layer.self_attn for layer in self.lm.encoder.encoders]
-        return TransformerLMState(LabelCache.empty(attentions, x))
+        return TransformerLMState(empty_labels(attentions, x))
 
     def step(
         self,
@@ -174,7 +174,7 @@ class CachedTransformerLM:
 def _layer(
     layer: EncoderLayer,
     x: torch.Tensor,
-    labels: LabelCache,
+    labels: Labels,
     number: int,
     mask: torch.Tensor,
 ) -> torch.Tensor:

@@ -101,10 +101,7 @@ class LocationAttention:
         self._frames = frames
         self._projected = attention.mlp_enc(frames)  # (T, A)
         self._attention = attention
-        self._band = None
-        width = attention.loc_conv.weight.size(-1)
-        if self.n_frames <= 2 * width:
-            self._band = band_matrix(attention.loc_conv.weight, self.n_frames)
+        self._located = LocationFilter(attention, self.n_frames)
 
     def attend(self, z: torch.Tensor, kept: torch.Tensor | None) -> Attended:
         """See :class:`Attention`; `kept` are the weights, (n, T)."""
@@ -127,12 +124,22 @@ class LocationAttention:
         x.add_(self._projected).add_(projected).tanh_()
         return a.gvec(x).squeeze(2)
 
-    def _located(self, old: torch.Tensor) -> torch.Tensor:
+
+class LocationFilter:
+    """The convolution of `AttLoc` over the weights at the label before."""
+
+    def __init__(self, attention: AttLoc, n_frames: int):
+        """Make a matrix of it where that is quicker."""
+        self._conv = attention.loc_conv
+        self._band = None
+        if n_frames <= 2 * self._conv.weight.size(-1):
+            self._band = band_matrix(self._conv.weight, n_frames)
+
+    def __call__(self, old: torch.Tensor) -> torch.Tensor:
         """Convolve weights: (n, T) to (n, T, channels)."""
         if self._band is not None:
             return (old @ self._band).view(*old.shape, -1)
-        x = self._attention.loc_conv(old[:, None, None])
-        return x.squeeze(2).transpose(1, 2)
+        return self._conv(old[:, None, None]).squeeze(2).transpose(1, 2)
 
 
 def band_matrix(weight: torch.Tensor, n_frames: int) -> torch.Tensor:

@@ -25,12 +25,9 @@ from espnet_lenbias.espnet_compat import (
     TransformerDecoder,
 )
 from espnet_lenbias.scorers.attention import (
-    KeysValues,
-    LabelCache,
     attend_labels,
     by_rows,
     encoded,
-    project,
     queries,
 )
 from espnet_lenbias.scorers.base import (
@@ -39,18 +36,17 @@ from espnet_lenbias.scorers.base import (
     Scores,
     Selection,
     Span,
-    attention_of_all,
-    dtype_of,
     log_probs,
 )
+from espnet_lenbias.scorers.frames import Frames, frames_of
+from espnet_lenbias.scorers.label_cache import KeysValues, Labels, empty_labels
 
 
 class TransformerDecoderState(NamedTuple):
     """What is cached."""
 
-    # layer by layer, utterance by utterance: (T_utt, h, d), unpadded
-    frames_kv: list[list[KeysValues]]
-    labels: LabelCache
+    frames: Frames
+    labels: Labels
 
 
 def supports(decoder: Any) -> bool:
@@ -87,14 +83,19 @@ class CachedTransformer:
         self._return_hs = return_hs
         self.return_attention = return_attention
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the decoder computes in: the dtype of its weights."""
+        return self.decoder.embed[0].weight.dtype
+
     def start(self, encoder_output: EncoderOutput) -> TransformerDecoderState:
         """Compute keys and values of the encoder output, once for all positions."""
-        encoder_output = encoder_output.to(dtype_of(self.decoder))
-        utts = [encoder_output.frames(b) for b in range(len(encoder_output))]
+        encoder_output = encoder_output.to(self.dtype)
         layers = self.decoder.decoders
+        attentions = [layer.src_attn for layer in layers]
         return TransformerDecoderState(
-            [[project(layer.src_attn, x) for x in utts] for layer in layers],
-            LabelCache.empty([layer.self_attn for layer in layers], encoder_output.x),
+            frames_of(attentions, encoder_output, _attend_frames),
+            empty_labels([layer.self_attn for layer in layers], encoder_output.x),
         )
 
     def step(
@@ -107,27 +108,27 @@ class CachedTransformer:
 
         The first call covers the whole primer, each later one a single label more.
         """
-        labels = state.labels
+        frames, labels = state
         for position in range(labels.length, prefixes.yseq.size(1)):
             labels = labels.with_room()
             embedding, encoding = self.decoder.embed
-            x = encoded(encoding, embedding(prefixes.yseq[:, position]), position)
+            newest = frames.spread(prefixes.yseq[:, position])
+            x = encoded(encoding, embedding(newest), position)
             attention = []
             for i, layer in enumerate(self.decoder.decoders):
-                frames_kv = state.frames_kv[i]
-                x, weights = _layer(layer, x, labels, i, frames_kv, prefixes.spans)
+                x, weights = _layer(layer, x, labels, i, frames, prefixes.spans)
                 if self.return_attention:
-                    attention.append(_mean_over_heads(weights, frames_kv))
+                    attention.append(frames.mean_over_heads(weights))
             labels = labels.filled()
+        x = frames.collect(x)
         if self.decoder.normalize_before:
             x = self.decoder.after_norm(x)
         scores = by_rows(self._log_probs, x)
-        return Scores(
-            scores,
-            TransformerDecoderState(state.frames_kv, labels),
-            x if self._return_hs else None,
-            torch.stack(attention).mean(dim=0) if self.return_attention else None,
-        )
+        mean = None
+        if self.return_attention:
+            mean = frames.collect(torch.stack(attention).mean(dim=0))
+        state = TransformerDecoderState(frames, labels)
+        return Scores(scores, state, x if self._return_hs else None, mean)
 
     def _log_probs(self, x: torch.Tensor) -> torch.Tensor:
         """Return the log-prob of each label, (n, D) to (n, V)."""
@@ -137,7 +138,7 @@ class CachedTransformer:
         self, state: TransformerDecoderState, selection: Selection
     ) -> TransformerDecoderState:
         """Return the state of the chosen extensions."""
-        return TransformerDecoderState(state.frames_kv, state.labels.select(selection))
+        return TransformerDecoderState(*state.frames.select(selection, state.labels))
 
     def final(self, state: TransformerDecoderState) -> None:
         """A decoder adds nothing when a hypothesis ends."""
@@ -147,24 +148,23 @@ class CachedTransformer:
 def _layer(
     layer: DecoderLayer,
     x: torch.Tensor,
-    labels: LabelCache,
+    labels: Labels,
     number: int,
-    frames_kv: list[KeysValues],
+    frames: Frames,
     spans: list[Span],
-) -> tuple[torch.Tensor, list[torch.Tensor]]:
+) -> tuple[torch.Tensor, Any]:
     """Run one decoder layer for the newest position of each hypothesis.
 
     Args:
         layer: The layer.
-        x: (n, D) its input.
+        x: (r, D) its input, as the frames have it laid out.
         labels: Keys and values of the earlier positions; this one's are put in.
         number: Which layer it is.
-        frames_kv: Keys and values of the encoder output, for each utterance.
+        frames: The encoder output.
         spans: The rows of each utterance among the n.
 
     Returns:
-        (n, D) output, and the weights of the attention to the encoder output: (h, n_b,
-        T_utt) for each utterance.
+        (r, D) output, and the weights of the attention to the encoder output.
     """
     y = layer.norm1(x) if layer.normalize_before else x
     context = attend_labels(layer.self_attn, y, labels, number)
@@ -173,7 +173,7 @@ def _layer(
         x = layer.norm1(x)
 
     y = layer.norm2(x) if layer.normalize_before else x
-    context, weights = _attend_frames(layer.src_attn, y, frames_kv, spans)
+    context, weights = frames.attend(number, layer.src_attn, y, spans)
     x = _add(layer, x, y, context, "concat_linear2")
     if not layer.normalize_before:
         x = layer.norm2(x)
@@ -202,7 +202,7 @@ def _attend_frames(
     frames_kv: list[KeysValues],
     spans: list[Span],
 ) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """Attend to the encoder output, which the hypotheses of an utterance share.
+    """Attend to the encoder output on a CPU, utterance by utterance.
 
     One product for each utterance over its own frames: nothing is expanded, and there is
     no padding to mask.
@@ -226,11 +226,3 @@ def _attend_frames(
         contexts.append(context.transpose(0, 1).flatten(1))
         every.append(weights)
     return attention.linear_out(torch.cat(contexts)), every
-
-
-def _mean_over_heads(
-    weights: list[torch.Tensor], frames_kv: list[KeysValues]
-) -> torch.Tensor:
-    """Put the weights of all utterances together: (h, n_b, T_utt) each to (n, T)."""
-    longest = max(len(keys) for keys, _ in frames_kv)
-    return attention_of_all([w.mean(dim=0) for w in weights], longest)

@@ -16,10 +16,7 @@ from torch.nn.functional import embedding, scaled_dot_product_attention
 
 from espnet_lenbias.espnet_compat import ExpandedTokenEmbedding, OpenAIWhisperDecoder
 from espnet_lenbias.scorers.attention import (
-    KeysValues,
-    LabelCache,
     attend_labels,
-    project,
     queries,
 )
 from espnet_lenbias.scorers.base import (
@@ -28,9 +25,10 @@ from espnet_lenbias.scorers.base import (
     Scores,
     Selection,
     Span,
-    dtype_of,
     log_probs,
 )
+from espnet_lenbias.scorers.frames import Frames, frames_of
+from espnet_lenbias.scorers.label_cache import KeysValues, Labels, empty_labels
 
 
 class Attention(NamedTuple):
@@ -57,9 +55,8 @@ class WhisperDecoderState(NamedTuple):
     """What is cached."""
 
     embedding: torch.Tensor  # (V, D): ESPnet puts an expanded one together at each use
-    # layer by layer, utterance by utterance: (T_utt, h, d), unpadded
-    frames_kv: list[list[KeysValues]]
-    labels: LabelCache
+    frames: Frames
+    labels: Labels
 
 
 def supports(decoder: Any) -> bool:
@@ -114,12 +111,11 @@ class CachedWhisper:
 
     def start(self, encoder_output: EncoderOutput) -> WhisperDecoderState:
         """Compute keys and values of the encoder output, once for all positions."""
-        encoder_output = encoder_output.to(dtype_of(self.decoder))
-        utts = [encoder_output.frames(b) for b in range(len(encoder_output))]
+        encoder_output = encoder_output.to(self.decoder.positional_embedding.dtype)
         return WhisperDecoderState(
             self.decoder.token_embedding.weight,
-            [[project(attention, x) for x in utts] for attention in self._cross_attn],
-            LabelCache.empty(self._self_attn, encoder_output.x),
+            frames_of(self._cross_attn, encoder_output, _attend_frames),
+            empty_labels(self._self_attn, encoder_output.x),
         )
 
     def step(
@@ -132,15 +128,16 @@ class CachedWhisper:
 
         The first call covers the whole primer, each later one a single label more.
         """
-        labels = state.labels
+        frames, labels = state.frames, state.labels
         for position in range(labels.length, prefixes.yseq.size(1)):
             labels = labels.with_room()
-            x = embedding(prefixes.yseq[:, position], state.embedding)
+            newest = frames.spread(prefixes.yseq[:, position])
+            x = embedding(newest, state.embedding)
             x = x + self.decoder.positional_embedding[position]
             for i in range(len(self.decoder.blocks)):
-                x = self._block(i, x, labels, state.frames_kv[i], prefixes.spans)
+                x = self._block(i, x, labels, frames, prefixes.spans)
             labels = labels.filled()
-        x = self.decoder.ln(x)
+        x = self.decoder.ln(frames.collect(x))
         scores = log_probs(x @ state.embedding.T)
         return Scores(scores, state._replace(labels=labels))
 
@@ -148,34 +145,35 @@ class CachedWhisper:
         self,
         number: int,
         x: torch.Tensor,
-        labels: LabelCache,
-        frames_kv: list[KeysValues],
+        labels: Labels,
+        frames: Frames,
         spans: list[Span],
     ) -> torch.Tensor:
         """Run one block for the newest position of each hypothesis.
 
         Args:
             number: Which block it is.
-            x: (n, D) its input.
+            x: (r, D) its input, as the frames have it laid out.
             labels: Keys and values of the earlier positions; this one's are put in.
-            frames_kv: Keys and values of the encoder output, for each utterance.
+            frames: The encoder output.
             spans: The rows of each utterance among the n.
 
         Returns:
-            (n, D) output.
+            (r, D) output.
         """
         block = self.decoder.blocks[number]
         y = block.attn_ln(x)
         x = x + attend_labels(self._self_attn[number], y, labels, number)
         y = block.cross_attn_ln(x)
-        x = x + _attend_frames(self._cross_attn[number], y, frames_kv, spans)
+        x = x + frames.attend(number, self._cross_attn[number], y, spans)[0]
         return x + block.mlp(block.mlp_ln(x))
 
     def select(
         self, state: WhisperDecoderState, selection: Selection
     ) -> WhisperDecoderState:
         """Return the state of the chosen extensions."""
-        return state._replace(labels=state.labels.select(selection))
+        frames, labels = state.frames.select(selection, state.labels)
+        return state._replace(frames=frames, labels=labels)
 
     def final(self, state: WhisperDecoderState) -> None:
         """A decoder adds nothing when a hypothesis ends."""
@@ -187,8 +185,8 @@ def _attend_frames(
     x: torch.Tensor,
     frames_kv: list[KeysValues],
     spans: list[Span],
-) -> torch.Tensor:
-    """Attend to the encoder output, which the hypotheses of an utterance share.
+) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """Attend to the encoder output on a CPU, utterance by utterance.
 
     The hypotheses stand in the place of the positions of one sequence: nothing is
     expanded, and there is no padding to mask.
@@ -200,7 +198,7 @@ def _attend_frames(
         spans: The rows of each utterance among the n.
 
     Returns:
-        (n, D) what was found.
+        (n, D) what was found, and no weights, which Whisper is not asked for.
     """
     query = queries(attention, x)
     contexts = []
@@ -212,4 +210,4 @@ def _attend_frames(
         ]
         context = scaled_dot_product_attention(by_head[0], by_head[1], by_head[2])
         contexts.append(context.squeeze(0).transpose(0, 1).flatten(1))
-    return attention.linear_out(torch.cat(contexts))
+    return attention.linear_out(torch.cat(contexts)), []

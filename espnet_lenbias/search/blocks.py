@@ -16,7 +16,6 @@ from espnet_lenbias.search.fetch import Fetched, fetch, select
 from espnet_lenbias.search.hypotheses import EndedHypotheses, Hypothesis
 from espnet_lenbias.search.length_limits import LengthLimits
 from espnet_lenbias.search.pruning import Grid
-from espnet_lenbias.search.rules import Decision
 from espnet_lenbias.search.scoring import (
     extension_scores,
     raise_invalid_score,
@@ -30,6 +29,7 @@ class SearchState(NamedTuple):
     """A search after so many positions; searching on leaves it as it is."""
 
     beam: Beam
+    labels: torch.Tensor  # (n, N) of the hypotheses of the beam, on the CPU
     scorer_states: dict[str, Any]
     rule_state: Any
     trace_rows: tuple[torch.Tensor, ...]  # (1, R) for each position
@@ -66,6 +66,7 @@ class BlockDecoding:
         self._allow_repetition = allow_repetition
         self._confirmed = SearchState(
             first_beam(setup.adapters, x, torch.tensor([primer], device=x.device)),
+            torch.empty(1, 0, dtype=torch.long),
             {name: a.start(encoder_output) for name, a in setup.adapters.items()},
             setup.rule.start(1, x.device),
             (),
@@ -110,11 +111,14 @@ class BlockDecoding:
         fetched = fetch(decision)
         if any(fetched.invalid):
             raise_invalid_score(scores, beam, length)
-        if self._runs_past(beam, decision, fetched):
+        if self._runs_past(state.labels, fetched):
             return None
-        selection, _ = select(decision, fetched, fetched.running, [0])
+        selection, index = select(fetched, fetched.running, [0], q.device)
+        past = state.labels[selection.parents_on_cpu]
+        newest = fetched.labels.flatten()[index].unsqueeze(1)
         return SearchState(
             beam.extend(selection, q, *scores.of_extensions),
+            torch.cat([past, newest], dim=1),
             {
                 name: adapter.select(scores.states[name], selection)
                 for name, adapter in setup.adapters.items()
@@ -123,15 +127,14 @@ class BlockDecoding:
             (*state.trace_rows, decision.trace_row),
         )
 
-    def _runs_past(self, beam: Beam, decision: Decision, fetched: Fetched) -> bool:
+    def _runs_past(self, labels: torch.Tensor, fetched: Fetched) -> bool:
         """Tell whether a kept hypothesis ends, or repeats a label, or none runs on."""
         if fetched.ended.any() or not fetched.running.any():
             return True
         if self._allow_repetition:
             return False
-        candidates, past = decision.candidates, beam.yseq[:, self._primer_length :]
-        repeats = past[candidates.parents] == candidates.labels.unsqueeze(-1)
-        return bool((repeats.any(dim=-1) & decision.kept).any())
+        repeats = labels[fetched.parents] == fetched.labels.unsqueeze(-1)
+        return bool((repeats.any(dim=-1) & fetched.running).any())
 
     def partial_results(self) -> list[Hypothesis]:
         """Return the hypotheses so far, best first, each with the end label put on it.

@@ -8,7 +8,8 @@ import torch
 
 from espnet_lenbias.options.search_conf import ExplicitLengthOptions
 from espnet_lenbias.search import length_model
-from espnet_lenbias.search.pruning import Grid, prune
+from espnet_lenbias.search.fetch import on_cpu
+from espnet_lenbias.search.pruning import Grid, kept_ones
 from espnet_lenbias.search.rules import Decision
 
 
@@ -41,10 +42,10 @@ class ExplicitLengthRule:
     eos: int  # the end label
 
     def start(self, n_utts: int, device: torch.device) -> ExplicitLengthState:
-        """Start with nothing ended."""
+        """Start with nothing ended, on the CPU."""
         exact = self.options.exact_nbest
         k = self.options.nbest if exact and self.options.nbest else 1
-        best = torch.full((n_utts, k), -math.inf, dtype=torch.float64, device=device)
+        best = torch.full((n_utts, k), -math.inf, dtype=torch.float64)
         return ExplicitLengthState(torch.zeros_like(best[:, 0]), best)
 
     def may_end(self, label_scores: torch.Tensor) -> None:
@@ -60,7 +61,8 @@ class ExplicitLengthRule:
         coverage: torch.Tensor | None,
     ) -> tuple[ExplicitLengthState, Decision]:
         """See :meth:`EndingRule.step`."""
-        candidates, kept = prune(q, grid, self.beam_size, self.options.score_threshold)
+        candidates = on_cpu(grid.top(q, self.beam_size))
+        kept = kept_ones(candidates, self.options.score_threshold)
         ended = kept & (candidates.labels == self.eos)
 
         q = candidates.values.double()

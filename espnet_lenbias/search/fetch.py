@@ -1,5 +1,10 @@
 """From the device to the CPU: the one synchronisation of a position.
 
+What a rule computes are a few numbers for each place of the beam. On a device each of
+these operations would be a launch, which takes longer than the operation; so the rules
+here fetch the candidates (:func:`on_cpu`) and decide on the CPU. A decision that was made
+on the device is fetched as a whole. Either way there is one transfer.
+
 Symbols are those of :mod:`espnet_lenbias.search.pruning`.
 """
 
@@ -11,6 +16,7 @@ import torch
 
 from espnet_lenbias.scorers import Selection
 from espnet_lenbias.scorers.base import make_spans
+from espnet_lenbias.search.pruning import Candidates
 from espnet_lenbias.search.rules import Decision
 
 
@@ -18,6 +24,7 @@ class Fetched(NamedTuple):
     """What the CPU has to know of a decision."""
 
     parents: torch.Tensor  # (A, C)
+    labels: torch.Tensor  # (A, C)
     ended: torch.Tensor  # (A, C) bool
     running: torch.Tensor  # (A, C) bool
     cannot_improve: list[bool]  # for each slot; see Decision
@@ -25,19 +32,37 @@ class Fetched(NamedTuple):
     invalid: list[bool]  # a score of the slot is NaN or plus infinity
 
 
+def on_cpu(candidates: Candidates) -> Candidates:
+    """Fetch candidates from the device, in one piece."""
+    values = candidates.values
+    if values.device.type == "cpu":
+        return candidates
+    # float64 holds the numbers of all rows and labels
+    fetched = torch.cat([values.double(), *candidates[1:]], dim=1).cpu()
+    best, parents, labels = fetched.chunk(3, dim=1)
+    return Candidates(best.to(values.dtype), parents.long(), labels.long())
+
+
 def fetch(decision: Decision) -> Fetched:
-    """Fetch a decision from the device, in one piece."""
+    """Fetch a decision, in one piece where it is on the device."""
     values = decision.candidates.values
     invalid = ~(values.amax(dim=1) < math.inf)  # NaN passes through amax
     flags = [decision.cannot_improve, decision.has_result, invalid]
     running = decision.kept & ~decision.ended
-    by_candidate = [decision.candidates.parents, decision.ended, running]
+    _, parents, labels = decision.candidates
+    if values.device.type == "cpu":
+        by_slot = (flag.tolist() for flag in flags)
+        return Fetched(parents, labels, decision.ended, running, *by_slot)
+    by_candidate = [parents, labels, decision.ended, running]
     fetched = torch.cat([*by_candidate, torch.stack(flags, dim=1)], dim=1).cpu()
     n = values.size(1)
-    parents, ended, running = (fetched[:, i * n : (i + 1) * n] for i in range(3))
-    cannot_improve, has_result, invalid_slots = fetched[:, 3 * n :].bool().T.tolist()
+    parents, labels, ended, running = (
+        fetched[:, i * n : (i + 1) * n] for i in range(4)
+    )
+    cannot_improve, has_result, invalid_slots = fetched[:, 4 * n :].bool().T.tolist()
     return Fetched(
         parents,
+        labels,
         ended.bool(),
         running.bool(),
         cannot_improve,
@@ -47,25 +72,26 @@ def fetch(decision: Decision) -> Fetched:
 
 
 def select(
-    decision: Decision, fetched: Fetched, mask: torch.Tensor, utts: Sequence[int]
+    fetched: Fetched, mask: torch.Tensor, utts: Sequence[int], device: torch.device
 ) -> tuple[Selection, torch.Tensor]:
     """Return the candidates under a mask, and where they are.
 
     Args:
-        decision: On the device.
-        fetched: What the CPU knows of it.
+        fetched: What the CPU knows of a decision.
         mask: (A, C) bool, on the CPU.
         utts: The utterance of each of the A slots.
+        device: Where the hypotheses are.
 
     Returns:
-        The m selected ones, and their (m,) indices into the flattened candidates.
+        The m selected ones, and their (m,) indices into the flattened candidates, on the
+        CPU.
     """
     counts = mask.sum(dim=1).tolist()
     held = [(utt, count) for utt, count in zip(utts, counts) if count]
     spans = make_spans([utt for utt, _ in held], [count for _, count in held])
     index = mask.flatten().nonzero().squeeze(1)
-    parents_on_cpu = fetched.parents.flatten()[index]
-    index = index.to(decision.candidates.labels.device, non_blocking=True)
-    parents = decision.candidates.parents.flatten()[index]
-    labels = decision.candidates.labels.flatten()[index]
-    return Selection(parents, parents_on_cpu, labels, spans), index
+    on_host = [x.flatten()[index] for x in (fetched.parents, fetched.labels)]
+    parents, labels = on_host
+    if device.type != "cpu":
+        parents, labels = torch.stack(on_host).to(device, non_blocking=True)
+    return Selection(parents, on_host[0], labels, spans), index

@@ -112,12 +112,13 @@ class EndedHypotheses:
         if not self._beams:
             return results
         scores_on_cpu = torch.cat(self._scores).cpu()
-        q = torch.cat([b.q for b in self._beams]).tolist()
-        scores = {
-            name: torch.cat([b.scores[name] for b in self._beams]).tolist()
-            for name in self._beams[0].scores
-        }
-        yseqs = [b.yseq.cpu() for b in self._beams]
+        names = list(self._beams[0].scores)
+        by_name = [[b.q, *(b.scores[name] for name in names)] for b in self._beams]
+        q, *values = torch.stack([torch.cat(x) for x in zip(*by_name)]).tolist()
+        scores = dict(zip(names, values))
+        flat = torch.cat([b.yseq.flatten() for b in self._beams]).cpu()
+        parts = torch.split(flat, [b.yseq.numel() for b in self._beams])
+        yseqs = [part.view_as(b.yseq) for part, b in zip(parts, self._beams)]
         place = [(k, i) for k, b in enumerate(self._beams) for i in range(len(b))]
         order = scores_on_cpu.argsort(descending=True, stable=True)
         score = scores_on_cpu.tolist()

@@ -98,8 +98,10 @@ class BatchDecoding:
             raise_invalid_score(scores, beam, length)
 
         if fetched.ended.any():
-            selection, index = select(decision, fetched, fetched.ended, utts)
-            ranking_score = decision.ranking_score.flatten()[index]
+            selection, index = select(fetched, fetched.ended, utts, q.device)
+            ranking_score = decision.ranking_score.flatten()
+            index = index.to(ranking_score.device, non_blocking=True)
+            ranking_score = ranking_score[index]
             ended = beam.extend(selection, q, *scores.of_extensions)
             self.ended.add(ended, ranking_score, self.forced)
 
@@ -192,11 +194,12 @@ class BatchDecoding:
         """Keep the running hypotheses of the utterances that have not finished."""
         running = fetched.running & torch.tensor(unfinished).unsqueeze(1)
         utts = [span.utt for span in self.beam.spans]
-        selection, _ = select(decision, fetched, running, utts)
+        selection, _ = select(fetched, running, utts, q.device)
         if not all(unfinished):
             slots = [i for i, goes_on in enumerate(unfinished) if goes_on]
-            slots_on_device = torch.tensor(slots, dtype=torch.long).to(q.device)
-            self.rule_state = self.setup.rule.select(self.rule_state, slots_on_device)
+            where = decision.candidates.values.device
+            slots_there = torch.tensor(slots, dtype=torch.long).to(where)
+            self.rule_state = self.setup.rule.select(self.rule_state, slots_there)
         self.beam = self.beam.extend(selection, q, *scores.of_extensions)
         if selection.spans:
             self.states = {

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import torch
 
 from espnet_lenbias.scorers.base import Span
+from espnet_lenbias.scorers.cells import prefers_grid
 
 # from how many values on a CPU has another way of finding the k best of them, by the best
 # ones of so many times k parts
@@ -52,16 +53,28 @@ class Grid:
 
     @cached_property
     def _slot(self) -> torch.Tensor:
-        """The slot of each hypothesis, (n,)."""
-        slot = torch.repeat_interleave(torch.arange(self.n_slots), self._counts)
-        return slot.to(self._device, non_blocking=True)
+        """The slot of each hypothesis, (n,), on the CPU."""
+        return torch.repeat_interleave(torch.arange(self.n_slots), self._counts)
 
     @cached_property
     def _place(self) -> torch.Tensor:
-        """Where each hypothesis lies in the grid, (n,)."""
+        """Where each hypothesis lies in the grid, (n,), on the CPU."""
         shift = torch.arange(self.n_slots) * self.width - self._first
         shift = torch.repeat_interleave(shift, self._counts)
-        return (shift + torch.arange(len(shift))).to(self._device, non_blocking=True)
+        return shift + torch.arange(len(shift))
+
+    @cached_property
+    def _at_place(self) -> torch.Tensor:
+        """The hypothesis at each place of the grid, any at a spare one."""
+        places = self._first.unsqueeze(1) + torch.arange(self.width)
+        places = places.clamp(max=len(self._slot) - 1).flatten()
+        return places.to(self._device, non_blocking=True)
+
+    @cached_property
+    def _spare(self) -> torch.Tensor:
+        """Which places of the grid have no hypothesis, (A * width, 1)."""
+        spare = torch.arange(self.width) >= self._counts.unsqueeze(1)
+        return spare.view(-1, 1).to(self._device, non_blocking=True)
 
     def spread(self, by_slot: list[bool]) -> torch.Tensor | None:
         """Give each hypothesis what holds of its slot: A values to (n,); None: of none."""
@@ -71,18 +84,36 @@ class Grid:
         """Give each hypothesis the value of its slot: A values to (n,)."""
         if self.n_slots == 1:
             return torch.full((self.width,), by_slot[0], device=self._device)
-        return torch.tensor(by_slot, device=self._device)[self._slot]
+        values = torch.tensor(by_slot)[self._slot]
+        return values.to(self._device, non_blocking=True)
 
     def top(self, values: torch.Tensor, k: int) -> Candidates:
         """Return the k best extensions of each slot.
-
-        The k best of a slot are among the k best of each of its hypotheses, so with
-        several slots the choice is made in two levels: less has to be laid out.
 
         Args:
             values: (n, V), -inf for what must not be chosen; NaN counts as the largest.
             k: How many at most.
         """
+        if prefers_grid(self._device):
+            return self._top_at_once(values, k)
+        return self._top_in_two_levels(values, k)
+
+    def _top_at_once(self, values: torch.Tensor, k: int) -> Candidates:
+        """Choose among all extensions of a slot, in few operations."""
+        n, n_labels = values.shape
+        full = n == self.n_slots * self.width
+        if not full:
+            values = values[self._at_place].masked_fill(self._spare, -math.inf)
+        values = values.reshape(self.n_slots, -1)
+        values, index = values.topk(min(k, values.size(1)), dim=1)
+        first = self._first.to(self._device, non_blocking=True).unsqueeze(1)
+        parents = first + torch.div(index, n_labels, rounding_mode="floor")
+        # whatever the parent of a spare place is clamped to, it is never kept
+        parents = parents if full else parents.clamp(max=n - 1)
+        return Candidates(values, parents, index % n_labels)
+
+    def _top_in_two_levels(self, values: torch.Tensor, k: int) -> Candidates:
+        """Choose among the k best of each hypothesis: less has to be laid out."""
         n, n_labels = values.shape
         if self.n_slots == 1:
             best, index = _top(values, min(k, values.numel()))
@@ -96,8 +127,9 @@ class Grid:
         values, index = grid.topk(min(k, grid.size(1)), dim=1)
         # a slot with fewer hypotheses than the widest has rows of -inf behind its own:
         # whatever their parent is clamped to, they are never kept
-        first = self._first.to(self._device, non_blocking=True).unsqueeze(1)
-        parents = first + torch.div(index, width, rounding_mode="floor")
+        parents = self._first.unsqueeze(1) + torch.div(
+            index, width, rounding_mode="floor"
+        )
         parents = parents.clamp(max=n - 1)
         return Candidates(values, parents, labels[parents, index % width])
 
@@ -122,10 +154,20 @@ def prune(
         The K best of each slot, and (A, C) bool: which of them are kept.
     """
     candidates = grid.top(q, beam_size)
+    return candidates, kept_ones(candidates, score_threshold)
+
+
+def kept_ones(candidates: Candidates, score_threshold: float | None) -> torch.Tensor:
+    """Return which of the K best of each slot are kept: (A, K) bool.
+
+    Args:
+        candidates: The K best.
+        score_threshold: See :func:`prune`.
+    """
     kept = candidates.values > -math.inf
     if score_threshold is not None:
         kept &= candidates.values >= candidates.values[:, :1] - score_threshold
-    return candidates, kept
+    return kept
 
 
 def _top(values: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:

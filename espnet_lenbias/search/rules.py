@@ -18,7 +18,11 @@ from espnet_lenbias.search.pruning import Candidates, Grid
 
 
 class Decision(NamedTuple):
-    """What a rule decides about the extensions of one position."""
+    """What a rule decides about the extensions of one position.
+
+    All tensors are on one device: that of the scores, or the CPU if the rule has fetched
+    its candidates (:func:`espnet_lenbias.search.fetch.on_cpu`).
+    """
 
     candidates: Candidates  # (A, C)
     kept: torch.Tensor  # (A, C) bool
@@ -41,7 +45,12 @@ class EndingRule(Protocol):
         """The coverage term that `step` is to be given; None: none."""
 
     def start(self, n_utts: int, device: torch.device) -> Any:
-        """Return the state of `n_utts` slots in which nothing has ended."""
+        """Return the state of `n_utts` slots in which nothing has ended.
+
+        Args:
+            n_utts: How many.
+            device: That of the scores; a rule that decides on the CPU has its state there.
+        """
 
     def may_end(self, label_scores: torch.Tensor) -> torch.Tensor | None:
         """Tell which hypotheses may end at this position.
@@ -77,7 +86,12 @@ class EndingRule(Protocol):
         """
 
     def select(self, state: Any, slots: torch.Tensor) -> Any:
-        """Return the state of these (A',) slots: the other utterances have finished."""
+        """Return the state of these (A',) slots: the other utterances have finished.
+
+        Args:
+            state: Of A slots, after `step`.
+            slots: On the device of the decision.
+        """
 
     def in_contest(self, state: Any, n_ended: int) -> torch.Tensor:
         """Tell which of all that have ended can be returned, when all slots are gone.

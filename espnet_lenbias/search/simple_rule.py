@@ -8,6 +8,7 @@ import torch
 
 from espnet_lenbias.options.search_conf import Coverage, SimpleOptions
 from espnet_lenbias.search import heuristics
+from espnet_lenbias.search.fetch import on_cpu
 from espnet_lenbias.search.pruning import Candidates, Grid
 from espnet_lenbias.search.rules import Decision
 
@@ -37,12 +38,12 @@ class SimpleRule:
         return self.options.coverage
 
     def start(self, n_utts: int, device: torch.device) -> SimpleState:
-        """Start with no ended hypothesis in any of the K places."""
+        """Start with no ended hypothesis in any of the K places, on the CPU."""
         shape = (n_utts, self.beam_size)
         return SimpleState(
-            torch.full(shape, -math.inf, dtype=torch.float64, device=device),
-            torch.full(shape, -1, device=device),
-            torch.zeros((), dtype=torch.long, device=device),
+            torch.full(shape, -math.inf, dtype=torch.float64),
+            torch.full(shape, -1),
+            torch.zeros((), dtype=torch.long),
             (),
         )
 
@@ -67,7 +68,7 @@ class SimpleRule:
         rank = heuristics.rank(q, length, o.length_norm, o.length_reward)
         if coverage is not None:
             rank = rank + coverage.unsqueeze(1)
-        candidates = (
+        candidates = on_cpu(
             grid.top(rank, self.beam_size) if joint else self._apart(rank, grid)
         )
         values = candidates.values.double()
@@ -110,7 +111,7 @@ class SimpleRule:
 
     def select(self, state: SimpleState, slots: torch.Tensor) -> SimpleState:
         """See :meth:`EndingRule.select`."""
-        leaving = torch.ones(len(state.number), dtype=torch.bool, device=slots.device)
+        leaving = torch.ones(len(state.number), dtype=torch.bool)
         leaving[slots] = False
         finished = state.number.masked_fill(~leaving.unsqueeze(1), -1).flatten()
         return SimpleState(
@@ -122,7 +123,7 @@ class SimpleRule:
 
     def in_contest(self, state: SimpleState, n_ended: int) -> torch.Tensor:
         """Tell which of all that have ended are still in a beam."""
-        numbers = torch.cat([*state.finished, state.number.flatten()]).cpu()
+        numbers = torch.cat([*state.finished, state.number.flatten()])
         mask = torch.zeros(n_ended, dtype=torch.bool)
         mask[numbers[numbers >= 0]] = True
         return mask

@@ -89,6 +89,7 @@ def assert_same_scores(adapter, reference, **kwargs):
             torch.testing.assert_close(ours.hs, theirs.hs, atol=1e-4, rtol=0)
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize(
     "conf",
     [
@@ -165,6 +166,7 @@ def test_single_fallback_is_reentrant_for_rnn_decoders(atype):
                 torch.testing.assert_close(result.scores[i], score, atol=1e-4, rtol=0)
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("wanted", [None, 6])
 @pytest.mark.parametrize("primer", [(EOS,), (EOS, 3, 5)], ids=["sos", "long primer"])
 def test_ctc_gives_the_scores_of_espnets_exact_recursion(wanted, primer):
@@ -204,6 +206,7 @@ def ctc_scores(ctc, frames, y):
     return scorer.score_partial(y, every, state, frames)[0].float()
 
 
+@pytest.mark.usefixtures("layout")
 def test_ctc_does_not_overflow_in_half_precision():
     torch.manual_seed(3)
     ctc = sharpened(CTC(V, D)).to(torch.bfloat16)

@@ -5,7 +5,8 @@ import torch
 
 from espnet_lenbias.espnet_compat import MultiHeadedAttention
 from espnet_lenbias.scorers import Selection
-from espnet_lenbias.scorers.attention import LabelCache, by_rows, take_rows
+from espnet_lenbias.scorers.attention import by_rows
+from espnet_lenbias.scorers.label_cache import GatheredLabels, LabelCache, take_rows
 
 N_HEADS, D = 2, 6
 
@@ -33,18 +34,19 @@ def test_nothing_is_copied_where_each_has_one_child():
     assert not len(copied)
 
 
+@pytest.mark.parametrize("kind", [LabelCache, GatheredLabels])
 @pytest.mark.parametrize("seed", range(20))
-def test_cache_holds_the_past_of_each_hypothesis(seed):
+def test_cache_holds_the_past_of_each_hypothesis(seed, kind):
     """The twin keeps a plain list of what each hypothesis has seen."""
     rng = torch.Generator().manual_seed(seed)
     attentions = [MultiHeadedAttention(N_HEADS, D, 0.0) for _ in range(2)]
-    cache = LabelCache.empty(attentions, torch.zeros(1))
+    cache = kind.empty(attentions, torch.zeros(1))
     n, twin = 1, [[]]
     for position in range(20):
         cache = cache.with_room()
         new = torch.randn(n, N_HEADS, D // N_HEADS, generator=rng)
         order = torch.arange(n) if cache.to_rows is None else cache.to_rows
-        for i, layer in enumerate(cache.layers):
+        for i, layer in enumerate(map(cache.layer, range(2))):
             layer.keys[:n, position] = new[order] + i
             layer.values[:n, position] = new[order] - i
         cache = cache.filled()
@@ -56,8 +58,9 @@ def test_cache_holds_the_past_of_each_hypothesis(seed):
         twin = [twin[p] for p in parents.tolist()]
         n = m
         expected = torch.stack([torch.stack(past) for past in twin])
-        for i, layer in enumerate(cache.layers):
-            keys, values = (v[cache.rows, : position + 1] for v in layer)
+        rows = cache.rows if kind is LabelCache else torch.arange(n)
+        for i, layer in enumerate(map(cache.layer, range(2))):
+            keys, values = (v[rows, : position + 1] for v in layer)
             assert torch.equal(keys, expected + i)
             assert torch.equal(values, expected - i)
 

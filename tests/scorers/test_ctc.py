@@ -6,8 +6,14 @@ import math
 import pytest
 import torch
 
-from espnet_lenbias.scorers import ctc
-from espnet_lenbias.scorers.ctc import empty_prefixes, extended_prefixes, prefix_scores
+from espnet_lenbias.scorers import ctc_prefixes
+from espnet_lenbias.scorers.ctc_prefixes import (
+    Forward,
+    OfUtterance,
+    empty_prefixes,
+    extended_prefixes,
+    prefix_scores,
+)
 
 V, T = 4, 6
 PREFIXES = [(), (1,), (1, 1), (2, 1), (1, 2, 1), (2, 2, 2), (3, 2, 2, 1)]
@@ -34,10 +40,10 @@ def paths(probs) -> list[list[tuple[tuple[int, ...], tuple[int, ...], float]]]:
     return [list(of_length(n_frames)) for n_frames in range(T + 1)]
 
 
-def forward_of(probs: torch.Tensor, prefix: tuple[int, ...]) -> ctc.Forward:
-    forward = empty_prefixes(probs, 1)
+def forward_of(probs: torch.Tensor, prefix: tuple[int, ...]) -> Forward:
+    forward = empty_prefixes(OfUtterance(probs), 1)
     for label in prefix:
-        forward = extended_prefixes(forward, probs, torch.tensor([label]))
+        forward = extended_prefixes(forward, OfUtterance(probs), torch.tensor([label]))
     return forward
 
 
@@ -59,9 +65,9 @@ def test_forward_variables_sum_the_paths_that_say_the_prefix(probs, paths, prefi
 def test_prefix_scores_sum_the_paths_that_begin_with_the_prefix(
     probs, paths, prefix, wanted, pick_below, monkeypatch
 ):
-    monkeypatch.setattr(ctc, "_PICK_BELOW", pick_below)
+    monkeypatch.setattr(ctc_prefixes, "_PICK_BELOW", pick_below)
     labels = None if wanted is None else torch.tensor(wanted)
-    psi = prefix_scores(forward_of(probs, prefix), probs, labels)
+    psi = prefix_scores(forward_of(probs, prefix), OfUtterance(probs), labels)
     assert psi.shape == (1, V)
     for label in range(1, V):
         longer = (*prefix, label)
@@ -72,15 +78,17 @@ def test_prefix_scores_sum_the_paths_that_begin_with_the_prefix(
 
 
 def test_hypotheses_do_not_mix(probs):
-    together = empty_prefixes(probs, 2)
+    together = empty_prefixes(OfUtterance(probs), 2)
     for labels in [(1, 2), (1, 1), (3, 1)]:
-        together = extended_prefixes(together, probs, torch.tensor(labels))
+        together = extended_prefixes(together, OfUtterance(probs), torch.tensor(labels))
     alone = [forward_of(probs, (1, 1, 3)), forward_of(probs, (2, 1, 1))]
     for value, *parts in zip(together, *alone):
         torch.testing.assert_close(value, torch.cat(parts))
     wanted = torch.tensor([[1, 2], [3, 1]])
-    psi = [prefix_scores(f, probs, w[None]) for f, w in zip(alone, wanted)]
-    torch.testing.assert_close(prefix_scores(together, probs, wanted), torch.cat(psi))
+    psi = [prefix_scores(f, OfUtterance(probs), w[None]) for f, w in zip(alone, wanted)]
+    torch.testing.assert_close(
+        prefix_scores(together, OfUtterance(probs), wanted), torch.cat(psi)
+    )
 
 
 def test_probabilities_that_no_float_holds():
@@ -102,5 +110,5 @@ def test_labels_that_are_next_to_impossible():
     probs = log_probs.double().exp()
     forward = forward_of(probs, (1, 2))
     assert forward.either[0].tolist() == [-math.inf, -math.inf, -1200.0]
-    psi = prefix_scores(forward_of(probs, (1,)), probs, None)
+    psi = prefix_scores(forward_of(probs, (1,)), OfUtterance(probs), None)
     assert psi[0, 2].item() == pytest.approx(-1200.0)

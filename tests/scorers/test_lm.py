@@ -58,6 +58,7 @@ def test_rnn_lm_hears_all_labels_of_a_long_primer(conf):
         torch.testing.assert_close(result.scores, expected, atol=1e-4, rtol=0)
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("primer", [(EOS,), (EOS, 3, 5)], ids=["sos", "long primer"])
 @pytest.mark.parametrize("conf", TRANSFORMERS, ids=str)
 def test_transformer_lm_gives_the_scores_of_the_fallback(conf, primer):
@@ -76,6 +77,7 @@ def test_transformer_lm_without_normalization_before_gives_the_same_scores():
     assert_same_scores(CachedTransformerLM(lm), fallback(lm))
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("primer", [[EOS], [0], [0, 0, 4]], ids=str)
 def test_transformer_lm_attends_to_no_padding(primer):
     """ESPnet's LM takes label 0 for padding wherever it is, even all of a prefix."""

@@ -74,6 +74,7 @@ def test_every_attention_gives_espnets_scores(atype, conf):
     assert_espnets_scores(decoder, memory, steps)
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("aconv_filts", [0, 1, 2, 3, 30])
 def test_filters_of_any_width(aconv_filts):
     """Those of frames few and many, beside the width of the filter."""
@@ -104,6 +105,7 @@ def test_a_few_hypotheses_at_a_time_are_as_good_as_all(atype, monkeypatch):
     assert_espnets_scores(decoder, memory, steps)
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("context_residual", [False, True])
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
 @pytest.mark.parametrize("rnn_type", ["lstm", "gru"])
@@ -115,6 +117,7 @@ def test_layers_give_the_scores_of_the_fallback(rnn_type, num_layers, context_re
     assert_same_scores(make_adapter(decoder), reference)
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("atype", ["noatt", "location", "coverage", "multi_head_loc"])
 def test_all_labels_of_a_long_primer_are_heard(atype):
     decoder, memory = make_decoder(atype, num_layers=2), make_memory()
@@ -122,6 +125,7 @@ def test_all_labels_of_a_long_primer_are_heard(atype):
     assert_espnets_scores(decoder, memory, steps)
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("atype", ATTENTIONS)
 def test_two_decodes_on_one_adapter_do_not_disturb_each_other(atype):
     adapter = make_adapter(make_decoder(atype))
@@ -134,6 +138,7 @@ def test_two_decodes_on_one_adapter_do_not_disturb_each_other(atype):
     assert not torch.allclose(alone[0][0], alone[1][0])
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("atype", ATTENTIONS)
 def test_nothing_is_left_on_the_decoder(atype):
     decoder = make_decoder(atype)
@@ -145,6 +150,7 @@ def test_nothing_is_left_on_the_decoder(atype):
     assert vars(attention).keys() == before.keys()
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("atype", ["location", "coverage", "location_recurrent"])
 def test_a_state_can_be_continued_twice(atype):
     """Some attentions change what they are given; the state must not be."""
@@ -157,6 +163,7 @@ def test_a_state_can_be_continued_twice(atype):
         assert torch.equal(step(*args).scores, scores)
 
 
+@pytest.mark.usefixtures("layout")
 def test_frames_behind_an_utterance_do_not_count():
     adapter, memory = make_adapter(make_decoder()), make_memory()
     padding = torch.full((len(memory), 3, D), -7.0)

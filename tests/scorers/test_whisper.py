@@ -70,6 +70,7 @@ def assert_same_scores(adapter, reference, memory=None, tolerance=1e-4, **kwargs
         torch.testing.assert_close(ours.scores, theirs.scores, atol=tolerance, rtol=0)
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize(
     "conf",
     [
@@ -100,7 +101,7 @@ def test_whisper_computes_in_the_dtype_of_its_weights(make_decoder):
     lower = CachedWhisper(lowered(decoder, torch.bfloat16))
     assert_same_scores(lower, reference, memory, tolerance=0.5)
     state = lower.start(memory)
-    caches = [state.frames_kv[0][0].keys, state.labels.layers[0].keys]
+    caches = [state.frames.layers[0][0].keys, state.labels.layer(0).keys]
     assert {cache.dtype for cache in caches} == {torch.bfloat16}
 
 
@@ -156,6 +157,7 @@ def test_decoder_asked_for_hidden_states_is_left_to_the_fallback(make_decoder):
     assert isinstance(adapter, BatchFallback)
 
 
+@pytest.mark.usefixtures("layout")
 @torch.no_grad()
 def test_two_decodes_on_one_adapter_do_not_disturb_each_other(make_decoder):
     adapter = CachedWhisper(make_decoder())
@@ -167,6 +169,7 @@ def test_two_decodes_on_one_adapter_do_not_disturb_each_other(make_decoder):
             assert torch.equal(result.scores, expected[n])
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("beam", [1, 4, 20])
 @pytest.mark.parametrize("seed", range(3))
 def test_search_finds_what_it_finds_with_the_fallback(make_decoder, beam, seed):

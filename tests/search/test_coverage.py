@@ -71,6 +71,7 @@ def espnets_attention(decoder, yseq, frames):
     return weights[0, -1] if weights.dim() == 3 else weights[0]
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize(
     "kind",
     [
@@ -107,6 +108,7 @@ def test_adapters_tell_espnets_attention(kind):
     assert compared > 20
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("threshold", [None, 0.3])
 @pytest.mark.parametrize("kind", ["transformer", "location"])
 def test_unlimited_beam_finds_the_best_by_score_and_coverage(kind, threshold):

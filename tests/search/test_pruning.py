@@ -16,6 +16,7 @@ def ways(request, monkeypatch):
     monkeypatch.setattr(pruning, "_MANY", request.param)
 
 
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("k", [1, 7, 40, 130])
 @pytest.mark.parametrize("impossible", [0.3, 0.99])
 @pytest.mark.parametrize("seed", range(10))
@@ -32,6 +33,35 @@ def test_best_of_many_are_the_best_of_all(seed, impossible, k, ways):
     assert len(set(chosen)) == k
 
 
+@pytest.mark.usefixtures("layout")
+@pytest.mark.parametrize("counts", [[3, 3], [1, 4, 2], [4, 1]], ids=str)
+@pytest.mark.parametrize("k", [1, 5, 40])
+def test_best_of_each_slot(counts, k):
+    """Sorting says what is right, slot by slot; what is short is filled with -inf."""
+    rng = torch.Generator().manual_seed(k)
+    values = torch.randn(sum(counts), 6, generator=rng)
+    values[torch.rand(values.shape, generator=rng) < 0.4] = -math.inf
+    spans = make_spans([*range(len(counts))], counts)
+    grid = Grid(spans, values.device)
+    found = grid.top(values, k)
+    for slot, span in enumerate(spans):
+        mine = values[span.rows].flatten()
+        expected = [v for v in sorted(mine.tolist(), reverse=True)[:k] if v > -math.inf]
+        best = found.values[slot]
+        assert best[: len(expected)].tolist() == expected
+        assert (best[len(expected) :] == -math.inf).all()
+        parents, labels = found.parents[slot], found.labels[slot]
+        assert values[parents, labels][: len(expected)].tolist() == expected
+        assert parents[: len(expected)].tolist() == [
+            p for p in parents[: len(expected)].tolist() if span.start <= p < span.stop
+        ]
+    assert found.parents.max() < len(values)
+    assert grid.repeat([*range(len(counts))]).tolist() == [
+        slot for slot, count in enumerate(counts) for _ in range(count)
+    ]
+
+
+@pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("where", [(0, 0), (1, 1), (39, 4)])
 def test_nan_is_not_lost_among_many(where, ways):
     values = torch.arange(200.0).view(40, 5)
