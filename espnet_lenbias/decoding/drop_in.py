@@ -29,6 +29,7 @@ from espnet_lenbias.options.decoding import get_parser, parse, run_options
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.output_folder import NO_ROOM
 from espnet_lenbias.options.standard_output import reader_may_go
+from espnet_lenbias.options.threads import wait_passively
 
 # Decodes batches of utterances into the folder; returns why utterances have no result.
 Decode = Callable[
@@ -57,6 +58,7 @@ def run(
         args: The tool's options.
         decode: How; in this process unless given.
     """
+    wait_passively()
     logging.basicConfig(level=args.log_level, format=FORMAT)
     folder = Path(args.output_dir)
     try:

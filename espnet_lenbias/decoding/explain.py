@@ -33,6 +33,7 @@ from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.registry import ESPNET
+from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.options.values import finite
 
 _PROG = "espnet-lenbias explain"
@@ -77,6 +78,7 @@ def get_parser() -> argparse.ArgumentParser:
 
 def main(cmd: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
+    wait_passively()
     parser = get_parser()
     own, rest = parser.parse_known_args(cmd)
     try:

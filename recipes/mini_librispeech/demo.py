@@ -27,6 +27,7 @@ from espnet_lenbias.compare.compare import (
 )
 from espnet_lenbias.compare.summary import error_lines, most_shortened, transcript_lines
 from espnet_lenbias.compare.utterances import Utterance, read_set, spread
+from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.report.figures.trace import ending_figure
 from espnet_lenbias.report.tables import markdown_table, write_csv
 
@@ -98,6 +99,7 @@ def get_parser() -> argparse.ArgumentParser:
 def main(cmd: Sequence[str] | None = None) -> None:
     """Run the comparison; see the module's docstring."""
     args = get_parser().parse_args(cmd)
+    wait_passively()
     # That an output reached the length limit is a warning, of many searches a flood.
     logging.basicConfig(level=logging.ERROR)
     try:

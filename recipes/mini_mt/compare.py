@@ -20,6 +20,7 @@ from tqdm import tqdm
 from espnet_lenbias.compare.compare import ComparedSearch, Contestant, Result
 from espnet_lenbias.compare.summary import most_shortened, transcript_lines
 from espnet_lenbias.compare.utterances import spread
+from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.tables import markdown_table, write_csv
 
@@ -95,6 +96,7 @@ def get_parser() -> argparse.ArgumentParser:
 def main(cmd: Sequence[str] | None = None) -> None:
     """Run the comparison; see the module's docstring."""
     args = get_parser().parse_args(cmd)
+    wait_passively()
     # That an output reached the length limit is a warning, of many searches a flood.
     logging.basicConfig(level=logging.ERROR)
     try:
