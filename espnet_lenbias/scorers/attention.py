@@ -1,5 +1,8 @@
 """Multi-head attention with keys and values cached, asked for one label at a time.
 
+Of a primer all labels are taken at once: each hypothesis then has a row for each of P
+positions, one after the other, in the place of one row.
+
 h is the number of heads, d the size of one, D = h d; the other symbols are those of
 :mod:`.base`.
 """
@@ -40,12 +43,21 @@ def by_rows(
 
 
 def encoded(
-    encoding: PositionalEncoding, x: torch.Tensor, position: int
+    encoding: PositionalEncoding, x: torch.Tensor, position: int, count: int = 1
 ) -> torch.Tensor:
-    """Add to (n, D) what ESPnet's positional encoding adds at a position: (n, D)."""
+    """Add what ESPnet's positional encoding adds: (n P, D) to (n P, D).
+
+    Args:
+        encoding: ESPnet's.
+        x: The embedded labels.
+        position: The first of the P.
+        count: P.
+    """
     # it looks at the shape alone
-    encoding.extend_pe(x[:1, :1].unsqueeze(2).expand(1, position + 1, 1))
-    offset = encoding.pe[0, position].to(x.dtype)
+    encoding.extend_pe(x[:1, :1].unsqueeze(2).expand(1, position + count, 1))
+    offset = encoding.pe[0, position : position + count].to(x.dtype)
+    if count > 1:
+        offset = offset.repeat(len(x) // count, 1)
     if type(encoding) is ScaledPositionalEncoding:
         return x + encoding.alpha * offset
     return x * encoding.xscale + offset
@@ -69,20 +81,24 @@ def attend_labels(
     cache: Labels,
     layer: int,
     mask: torch.Tensor | None = None,
+    count: int = 1,
 ) -> torch.Tensor:
-    """Attend from the newest position to all of the hypothesis.
+    """Attend from the newest positions to all of the hypothesis that came before.
 
     Args:
         attention: The self-attention.
-        x: (n, D) its input at the newest position.
-        cache: With room for the newest position, whose keys and values are put in.
+        x: (n P, D) its input at the newest positions.
+        cache: With room for the newest positions, whose keys and values are put in.
         layer: Which of the layers of the cache is that of the attention.
-        mask: (n, positions) bool, the positions to attend to, the newest one counted;
+        mask: (n, positions) bool, the positions to attend to, the newest counted;
             None: all.
+        count: P.
 
     Returns:
-        (n, D) what was found.
+        (n P, D) what was found.
     """
+    if count > 1:
+        return _attend_primer(attention, x, cache.layer(layer), mask, count)
     if cache.to_rows is not None:
         x = x[cache.to_rows]
         mask = None if mask is None else mask[cache.to_rows]
@@ -102,3 +118,30 @@ def attend_labels(
         context = context.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
     context = attention.linear_out(context.flatten(1))
     return context if cache.from_rows is None else context[cache.from_rows]
+
+
+def _attend_primer(
+    attention: MultiHeadedAttention,
+    x: torch.Tensor,
+    cache: KeysValues,
+    mask: torch.Tensor | None,
+    count: int,
+) -> torch.Tensor:
+    """See :func:`attend_labels`; nothing is cached yet, and each row is in its place."""
+    n = len(x) // count
+
+    def by_hypothesis(values: torch.Tensor) -> torch.Tensor:  # (n, P, h, d)
+        return values.view(n, count, *values.shape[1:])
+
+    new = [by_hypothesis(values) for values in project(attention, x)]
+    for cached, values in zip(cache, new):
+        cached[:n, :count] = values
+    query = by_hypothesis(queries(attention, x)).transpose(1, 2)
+    keys, values = (values.transpose(1, 2) for values in new)  # (n, h, P, d)
+    if mask is None:
+        context = scaled_dot_product_attention(query, keys, values, is_causal=True)
+    else:
+        mask = mask[:, None, None].expand(-1, -1, count, -1).tril()
+        context = scaled_dot_product_attention(query, keys, values, mask)
+        context = context.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
+    return attention.linear_out(context.transpose(1, 2).flatten(0, 1).flatten(1))

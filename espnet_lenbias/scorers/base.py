@@ -42,6 +42,13 @@ def make_spans(utts: list[int], counts: list[int]) -> list[Span]:
     return spans
 
 
+def widened(spans: list[Span], count: int) -> list[Span]:
+    """Return the spans where each hypothesis has so many rows, one after the other."""
+    if count == 1:
+        return spans
+    return [Span(utt, start * count, stop * count) for utt, start, stop in spans]
+
+
 @dataclass(frozen=True)
 class EncoderOutput:
     """The encoder output of B utterances, none of them empty."""

@@ -49,11 +49,11 @@ class Labels(Protocol):
     def layer(self, number: int) -> KeysValues:
         """Return the (n or more rows, room for positions, h, d) of a layer."""
 
-    def with_room(self) -> "Labels":
-        """Return the cache with room for a position more."""
+    def with_room(self, count: int = 1) -> "Labels":
+        """Return the cache with room for so many positions more."""
 
-    def filled(self) -> "Labels":
-        """Return the cache with one position more counted as filled."""
+    def filled(self, count: int = 1) -> "Labels":
+        """Return the cache with so many positions more counted as filled."""
 
     def select(self, selection: Selection) -> "Labels":
         """Return the cache of the chosen extensions; this one is used up."""
@@ -108,17 +108,17 @@ class LabelCache:
         """See :class:`Labels`."""
         return self.layers[number]
 
-    def with_room(self) -> "LabelCache":
-        """Return the cache with room for a position more."""
+    def with_room(self, count: int = 1) -> "LabelCache":
+        """See :class:`Labels`."""
         room = self.layers[0].keys.size(1)
-        if self.length < room:
+        if self.length + count <= room:
             return self
-        room += max(_GROWTH, room // 2)
+        room = max(self.length + count, room + max(_GROWTH, room // 2))
         return replace(self, layers=self._in_fresh_memory(len(self.rows), room))
 
-    def filled(self) -> "LabelCache":
-        """Return the cache with one position more counted as filled."""
-        return replace(self, length=self.length + 1)
+    def filled(self, count: int = 1) -> "LabelCache":
+        """See :class:`Labels`."""
+        return replace(self, length=self.length + count)
 
     def select(self, selection: Selection) -> "LabelCache":
         """Return the cache of the chosen extensions; this one is used up."""
@@ -208,18 +208,19 @@ class GatheredLabels:
         """See :class:`Labels`."""
         return KeysValues(*(self.memory[number, i].transpose(1, 2) for i in (0, 1)))
 
-    def with_room(self) -> "GatheredLabels":
+    def with_room(self, count: int = 1) -> "GatheredLabels":
         """See :class:`Labels`."""
         *shape, room, d = self.memory.shape
-        if self.length < room:
+        if self.length + count <= room:
             return self
-        fresh = self.memory.new_empty(*shape, room + max(_GROWTH, room // 2), d)
+        larger = max(self.length + count, room + max(_GROWTH, room // 2))
+        fresh = self.memory.new_empty(*shape, larger, d)
         fresh[..., :room, :] = self.memory
         return GatheredLabels(fresh, self.length)
 
-    def filled(self) -> "GatheredLabels":
+    def filled(self, count: int = 1) -> "GatheredLabels":
         """See :class:`Labels`."""
-        return replace(self, length=self.length + 1)
+        return replace(self, length=self.length + count)
 
     def select(self, selection: Selection) -> "GatheredLabels":
         """See :class:`Labels`."""

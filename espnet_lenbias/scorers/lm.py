@@ -138,26 +138,27 @@ class CachedTransformerLM:
         The first call covers the whole primer, each later one a single label more.
         """
         encoder, labels, yseq = self.lm.encoder, state.labels, prefixes.yseq
-        mask = yseq != _PAD
-        for position in range(labels.length, yseq.size(1)):
-            labels = labels.with_room()
-            x = self._embed(yseq[:, position], position)
-            for i, layer in enumerate(encoder.encoders):
-                x = _layer(layer, x, labels, i, mask[:, : position + 1])
-            labels = labels.filled()
+        mask, position = yseq != _PAD, labels.length
+        count = yseq.size(1) - position
+        labels = labels.with_room(count)
+        x = self._embed(yseq[:, position:], position)
+        for i, layer in enumerate(encoder.encoders):
+            x = _layer(layer, x, labels, i, mask, count)
+        labels = labels.filled(count)
+        x = x[count - 1 :: count]
         if encoder.normalize_before:
             x = encoder.after_norm(x)
         scores = log_probs(self.lm.decoder(x))
         return Scores(scores, TransformerLMState(labels))
 
     def _embed(self, labels: torch.Tensor, position: int) -> torch.Tensor:
-        """Embed the label that each hypothesis has at a position: (n,) to (n, D)."""
+        """Embed the labels that hypotheses have from a position on: (n, P) to (n P, D)."""
         *embed, encoding = self.lm.encoder.embed
-        x = self.lm.embed(labels)
+        x = self.lm.embed(labels.flatten())
         for module in embed:
             x = module(x)
         if isinstance(encoding, PositionalEncoding):
-            x = encoded(encoding, x, position)
+            x = encoded(encoding, x, position, labels.size(1))
         return x
 
     def select(
@@ -177,21 +178,23 @@ def _layer(
     labels: Labels,
     number: int,
     mask: torch.Tensor,
+    count: int,
 ) -> torch.Tensor:
-    """Run one layer for the newest position of each hypothesis.
+    """Run one layer for the newest positions of each hypothesis.
 
     Args:
         layer: The layer.
-        x: (n, D) its input.
-        labels: Keys and values of the earlier positions; this one's are put in.
+        x: (n P, D) its input.
+        labels: Keys and values of the earlier positions; these ones' are put in.
         number: Which layer it is.
-        mask: (n, positions) bool, the positions to attend to, the newest one counted.
+        mask: (n, positions) bool, the positions to attend to, the newest counted.
+        count: P, the positions.
 
     Returns:
-        (n, D) output.
+        (n P, D) output.
     """
     y = layer.norm1(x) if layer.normalize_before else x
-    x = x + attend_labels(layer.self_attn, y, labels, number, mask)
+    x = x + attend_labels(layer.self_attn, y, labels, number, mask, count)
     if not layer.normalize_before:
         x = layer.norm1(x)
 

@@ -37,6 +37,7 @@ from espnet_lenbias.scorers.base import (
     Selection,
     Span,
     log_probs,
+    widened,
 )
 from espnet_lenbias.scorers.frames import Frames, frames_of
 from espnet_lenbias.scorers.label_cache import KeysValues, Labels, empty_labels
@@ -109,18 +110,19 @@ class CachedTransformer:
         The first call covers the whole primer, each later one a single label more.
         """
         frames, labels = state
-        for position in range(labels.length, prefixes.yseq.size(1)):
-            labels = labels.with_room()
-            embedding, encoding = self.decoder.embed
-            newest = frames.spread(prefixes.yseq[:, position])
-            x = encoded(encoding, embedding(newest), position)
-            attention = []
-            for i, layer in enumerate(self.decoder.decoders):
-                x, weights = _layer(layer, x, labels, i, frames, prefixes.spans)
-                if self.return_attention:
-                    attention.append(frames.mean_over_heads(weights))
-            labels = labels.filled()
-        x = frames.collect(x)
+        position = labels.length
+        count = prefixes.yseq.size(1) - position
+        spans, labels = widened(prefixes.spans, count), labels.with_room(count)
+        embedding, encoding = self.decoder.embed
+        newest = frames.spread(prefixes.yseq[:, position:])
+        x = encoded(encoding, embedding(newest.flatten()), position, count)
+        attention = []
+        for i, layer in enumerate(self.decoder.decoders):
+            x, weights = _layer(layer, x, labels, i, frames, spans, count)
+            if self.return_attention:
+                attention.append(frames.mean_over_heads(weights)[count - 1 :: count])
+        labels = labels.filled(count)
+        x = frames.collect(x[count - 1 :: count])
         if self.decoder.normalize_before:
             x = self.decoder.after_norm(x)
         scores = by_rows(self._log_probs, x)
@@ -152,22 +154,24 @@ def _layer(
     number: int,
     frames: Frames,
     spans: list[Span],
+    count: int,
 ) -> tuple[torch.Tensor, Any]:
-    """Run one decoder layer for the newest position of each hypothesis.
+    """Run one decoder layer for the newest positions of each hypothesis.
 
     Args:
         layer: The layer.
-        x: (r, D) its input, as the frames have it laid out.
-        labels: Keys and values of the earlier positions; this one's are put in.
+        x: (r P, D) its input, as the frames have it laid out.
+        labels: Keys and values of the earlier positions; these ones' are put in.
         number: Which layer it is.
         frames: The encoder output.
-        spans: The rows of each utterance among the n.
+        spans: The rows of each utterance.
+        count: P, the positions.
 
     Returns:
-        (r, D) output, and the weights of the attention to the encoder output.
+        (r P, D) output, and the weights of the attention to the encoder output.
     """
     y = layer.norm1(x) if layer.normalize_before else x
-    context = attend_labels(layer.self_attn, y, labels, number)
+    context = attend_labels(layer.self_attn, y, labels, number, count=count)
     x = _add(layer, x, y, context, "concat_linear1")
     if not layer.normalize_before:
         x = layer.norm1(x)

@@ -26,6 +26,7 @@ from espnet_lenbias.scorers.base import (
     Selection,
     Span,
     log_probs,
+    widened,
 )
 from espnet_lenbias.scorers.frames import Frames, frames_of
 from espnet_lenbias.scorers.label_cache import KeysValues, Labels, empty_labels
@@ -129,15 +130,17 @@ class CachedWhisper:
         The first call covers the whole primer, each later one a single label more.
         """
         frames, labels = state.frames, state.labels
-        for position in range(labels.length, prefixes.yseq.size(1)):
-            labels = labels.with_room()
-            newest = frames.spread(prefixes.yseq[:, position])
-            x = embedding(newest, state.embedding)
-            x = x + self.decoder.positional_embedding[position]
-            for i in range(len(self.decoder.blocks)):
-                x = self._block(i, x, labels, frames, prefixes.spans)
-            labels = labels.filled()
-        x = self.decoder.ln(frames.collect(x))
+        position = labels.length
+        count = prefixes.yseq.size(1) - position
+        spans, labels = widened(prefixes.spans, count), labels.with_room(count)
+        newest = frames.spread(prefixes.yseq[:, position:])
+        x = embedding(newest, state.embedding)  # (r, P, D)
+        x = x + self.decoder.positional_embedding[position : position + count]
+        x = x.flatten(0, 1)
+        for i in range(len(self.decoder.blocks)):
+            x = self._block(i, x, labels, frames, spans, count)
+        labels = labels.filled(count)
+        x = self.decoder.ln(frames.collect(x[count - 1 :: count]))
         scores = log_probs(x @ state.embedding.T)
         return Scores(scores, state._replace(labels=labels))
 
@@ -148,22 +151,24 @@ class CachedWhisper:
         labels: Labels,
         frames: Frames,
         spans: list[Span],
+        count: int,
     ) -> torch.Tensor:
-        """Run one block for the newest position of each hypothesis.
+        """Run one block for the newest positions of each hypothesis.
 
         Args:
             number: Which block it is.
-            x: (r, D) its input, as the frames have it laid out.
-            labels: Keys and values of the earlier positions; this one's are put in.
+            x: (r P, D) its input, as the frames have it laid out.
+            labels: Keys and values of the earlier positions; these ones' are put in.
             frames: The encoder output.
-            spans: The rows of each utterance among the n.
+            spans: The rows of each utterance.
+            count: P, the positions.
 
         Returns:
-            (r, D) output.
+            (r P, D) output.
         """
         block = self.decoder.blocks[number]
         y = block.attn_ln(x)
-        x = x + attend_labels(self._self_attn[number], y, labels, number)
+        x = x + attend_labels(self._self_attn[number], y, labels, number, count=count)
         y = block.cross_attn_ln(x)
         x = x + frames.attend(number, self._cross_attn[number], y, spans)[0]
         return x + block.mlp(block.mlp_ln(x))
