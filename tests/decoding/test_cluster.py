@@ -13,6 +13,7 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -310,8 +311,11 @@ def _starts_workers(run: psutil.Process) -> bool:
 
 
 @pytest.mark.parametrize("number", cluster._ENDING)
-def test_signals_are_held_back_where_dask_cannot_be_cut_off(number):
-    before = signal.getsignal(number)
+def test_signals_are_held_back_where_dask_cannot_be_cut_off(number, request):
+    # as in a terminal: a command in the background of a script ignores Ctrl-C
+    interrupt = number == signal.SIGINT
+    before = signal.default_int_handler if interrupt else signal.SIG_DFL
+    request.addfinalizer(partial(signal.signal, number, signal.signal(number, before)))
     with cluster._interrupts_held_back() as let_through:
         with let_through():
             pass
