@@ -113,8 +113,10 @@ class LabelCache:
         room = self.layers[0].keys.size(1)
         if self.length + count <= room:
             return self
-        room = max(self.length + count, room + max(_GROWTH, room // 2))
-        return replace(self, layers=self._in_fresh_memory(len(self.rows), room))
+        self._grow(
+            len(self.rows), max(self.length + count, room + max(_GROWTH, room // 2))
+        )
+        return self
 
     def filled(self, count: int = 1) -> "LabelCache":
         """See :class:`Labels`."""
@@ -125,7 +127,7 @@ class LabelCache:
         rows, copied, sources = take_rows(self.rows, selection.parents_on_cpu)
         layers = self.layers
         if len(rows) > len(layers[0].keys):
-            layers = self._in_fresh_memory(len(rows), layers[0].keys.size(1))
+            self._grow(len(rows), layers[0].keys.size(1))
         device = layers[0].keys.device
         if len(copied):
             copied = copied.to(device, non_blocking=True)
@@ -145,8 +147,12 @@ class LabelCache:
         layers = [KeysValues(*(values.clone() for values in kv)) for kv in self.layers]
         return replace(self, layers=layers)
 
-    def _in_fresh_memory(self, n: int, room: int) -> list[KeysValues]:
-        """Return the layers with room for n hypotheses and so many positions."""
+    def _grow(self, n: int, room: int) -> None:
+        """Move to memory with room for n hypotheses and so many positions.
+
+        Layer by layer, each leaving its old memory: all at once they would need twice
+        as much.
+        """
         n_old, n_rows = len(self.rows), n + n // _SPARE
 
         def copied(cache: torch.Tensor) -> torch.Tensor:
@@ -154,9 +160,8 @@ class LabelCache:
             fresh[:n_old, : self.length] = cache[:n_old, : self.length]
             return fresh
 
-        return [
-            KeysValues(*(copied(cache) for cache in layer)) for layer in self.layers
-        ]
+        for i, layer in enumerate(self.layers):
+            self.layers[i] = KeysValues(*(copied(cache) for cache in layer))
 
 
 def take_rows(
