@@ -392,6 +392,27 @@ def share(monkeypatch) -> Callable[[Callable[[], Iterator]], None]:
     return share
 
 
+def test_no_more_workers_than_batches_are_started(
+    transformer_model, wav_scp, monkeypatch
+):
+    """Each would load the model; of 1,000,000 not even the start would end."""
+    monkeypatch.chdir(wav_scp.parent)
+    asked = []
+
+    class NoWorkers(Exception):
+        pass
+
+    def start(workers):
+        asked.append(workers.number)
+        raise NoWorkers
+
+    monkeypatch.setattr(decode_parallel, "start", start)
+    for nj in ("1000000", "3"):
+        with pytest.raises(NoWorkers):
+            decode_parallel.main(_options(transformer_model, "out", "--nj", nj))
+    assert asked == [5, 3]
+
+
 def _one_decoded_one_failed() -> Iterator:
     yield ["utt1"], ([("utt1", {"1best_recog/text": "A"})], [])
     yield ["utt2"], ([("utt2", "is broken")], [])

@@ -9,6 +9,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,6 +96,8 @@ def _decode(
     batches = starting_order(batches, utterance_seconds(data_file))
     if args.model_tag is not None:
         model_files(args.model_tag)  # once, before all workers ask for it
+    if workers.number is not None and workers.number > len(batches):
+        workers = replace(workers, number=len(batches))  # more would have no work
     total = sum(map(len, batches))
     logging.info(f"{total} utterances, the longest first, on workers: {workers.where}")
     with start(workers) as client:
