@@ -41,6 +41,8 @@ _USAGE = (
     f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [--doubtful SCORE] "
     "[decoding options]"
 )
+# Other ways of naming a model.
+_MODEL = ("asr_train_config", "asr_model_file")
 _DEFAULTS = {"search": "explicit_length", "nbest": 5}
 
 
@@ -135,6 +137,8 @@ def decoding_options(
     """
     parser = inference_parser(ASR.module)
     parser.prog, parser.usage = _PROG, _USAGE
+    # Short forms of the command's own options would be taken for those of decoding.
+    parser.allow_abbrev = False
     parser.set_defaults(**_DEFAULTS)
     for action in parser._actions:
         if action.dest == "data_path_and_name_and_type":
@@ -143,6 +147,10 @@ def decoding_options(
             action.required = False
     required = ["--output_dir", str(own.output_dir), "--model_tag", own.model]
     args = parse(parser, [*required, *rest])
+    named = {key for key in _MODEL if getattr(args, key) is not None}
+    if named or args.model_tag != own.model:
+        key = min(named, default="model_tag")
+        raise ValueError(f"{key}: the model is named by --model: leave {key} out")
     if args.search == ESPNET:
         raise ValueError(
             f"search: {ESPNET} does not tell how it goes: choose another one, e.g. "

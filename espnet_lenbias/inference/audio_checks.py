@@ -77,6 +77,11 @@ def check_samples(wave: Any, name: str, before: torch.Tensor | None = None) -> N
         raise TypeError(
             f"{name} holds {wave.dtype}: give floats from -1 to 1, or signed integers"
         )
+    if _is_of_another_width(wave):
+        raise TypeError(
+            f"{name} holds {wave.dtype}, and its samples are in the range of 16 bits, "
+            "which would be next to silence: give int16, or floats from -1 to 1"
+        )
 
 
 def _as_tensor(wave: Audio) -> torch.Tensor:
@@ -93,6 +98,17 @@ def _is_signed(wave: Audio) -> bool:
     if isinstance(wave, np.ndarray):
         return wave.dtype.kind in "fi"
     return wave.dtype.is_signed and not wave.dtype.is_complex
+
+
+def _is_of_another_width(wave: Audio) -> bool:
+    """Tell whether samples of 16 bits are held by wider integers.
+
+    By the range of these they would be 90 dB down, which no audio is.
+    """
+    samples = _as_tensor(wave)
+    if samples.is_floating_point() or torch.iinfo(samples.dtype).bits <= 16:
+        return False
+    return samples.numel() > 0 and 0 < int(samples.abs().amax()) <= 2**15
 
 
 def as_samples(wave: Audio) -> torch.Tensor:

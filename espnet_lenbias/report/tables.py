@@ -13,6 +13,8 @@ from numbers import Number
 from pathlib import Path
 from typing import Any
 
+from espnet_lenbias.report.whole_files import replacing
+
 NOTHING = "-"  # shown for what is not known
 
 # Names of files are bytes, and need not be text in the locale that read them.
@@ -76,12 +78,16 @@ def markdown_grid(
 
 def write_text(path: Path, text: str) -> None:
     """Write a text, in which names of files may stand."""
-    path.write_text(text, encoding="utf-8", errors=_NAMES)
+    with replacing(path) as draft:
+        draft.write_text(text, encoding="utf-8", errors=_NAMES)
 
 
 def write_csv(path: Path, rows: Sequence[Any]) -> None:
     """Write the rows, values unrounded, under the names of their fields."""
-    with path.open("w", newline="", encoding="utf-8", errors=_NAMES) as f:
+    with (
+        replacing(path) as draft,
+        draft.open("w", newline="", encoding="utf-8", errors=_NAMES) as f,
+    ):
         writer = csv.DictWriter(f, [column.name for column in fields(rows[0])])
         writer.writeheader()
         writer.writerows(asdict(row) for row in rows)

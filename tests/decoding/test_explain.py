@@ -227,3 +227,20 @@ def test_the_rate_of_a_model(fs, rate):
     audio.check_rate(Path("a.wav"), rate, conf)
     with pytest.raises(ValueError, match=f"a.wav has 11025 .* the model takes {rate}"):
         audio.check_rate(Path("a.wav"), 11025, conf)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--model_tag", str(bundled("asr_rnn"))], "model_tag: the model is named"),
+        (["--output", "x"], "unrecognized arguments: --output x"),
+    ],
+)
+def test_options_that_would_have_no_effect(
+    tmp_path, monkeypatch, capsys, options, message
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        explain.main([str(AUDIO), "--model", PACKED, *options])
+    assert stop.value.code == 2
+    assert f"explain: error: {message}" in capsys.readouterr().err

@@ -133,6 +133,8 @@ def test_the_range_of_integers():
     [
         (np.zeros(4000, "uint8"), TypeError, "holds uint8"),
         (np.zeros(4000, "complex64"), TypeError, "holds complex64"),
+        (np.full(4000, 2**15, "int32"), TypeError, "int32, .* range of 16 bits"),
+        (np.full(4000, -9, "int64"), TypeError, "int64, .* range of 16 bits"),
         (np.array(["a"] * 4000), TypeError, "holds <U1"),
         (
             np.ma.array([0.1] * 4000, mask=[1] + [0] * 3999),

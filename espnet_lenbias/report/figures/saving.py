@@ -10,6 +10,8 @@ from matplotlib import font_manager
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from espnet_lenbias.report.whole_files import replacing
+
 logger = logging.getLogger(__name__)
 
 # Fonts of many scripts, tried where matplotlib's own has no sign; those that are there.
@@ -40,7 +42,8 @@ def save(figure: Figure, path: Path) -> None:
             text.set_fontfamily([*text.get_fontfamily(), *further])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        figure.savefig(path)
+        with replacing(path) as draft:
+            figure.savefig(draft)
     signs = set(_without_glyph(str(w.message) for w in caught))
     if signs:
         logger.warning(

@@ -56,7 +56,12 @@ def test_a_sign_that_no_font_has(tmp_path, caplog):
 
 def test_other_warnings_are_passed_on(tmp_path, monkeypatch):
     figure = Figure()
-    monkeypatch.setattr(figure, "savefig", lambda _: warnings.warn("odd", stacklevel=1))
+
+    def savefig(path):
+        path.touch()
+        warnings.warn("odd", stacklevel=1)
+
+    monkeypatch.setattr(figure, "savefig", savefig)
     with pytest.warns(UserWarning, match="odd"):
         save(figure, tmp_path / "plot.png")
 
