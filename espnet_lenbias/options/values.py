@@ -26,6 +26,28 @@ def finite(text: str) -> float:
     return value
 
 
+def from_one(text: str) -> int:
+    """Read a whole number of 1 or more of a command line, for argparse."""
+    return _from(1, text)
+
+
+def from_zero(text: str) -> int:
+    """Read a whole number of 0 or more of a command line, for argparse."""
+    return _from(0, text)
+
+
+def _from(least: int, text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number of {least} or more, not {text}"
+        )
+    return value
+
+
 def number(
     key: str,
     value: object,

@@ -28,6 +28,7 @@ from espnet_lenbias.compare.compare import (
 from espnet_lenbias.compare.summary import error_lines, most_shortened, transcript_lines
 from espnet_lenbias.compare.utterances import Utterance, read_set, spread
 from espnet_lenbias.options.threads import wait_passively
+from espnet_lenbias.options.values import from_one, from_zero
 from espnet_lenbias.report.figures.trace import ending_figure
 from espnet_lenbias.report.tables import markdown_table, write_csv
 
@@ -67,7 +68,7 @@ def get_parser() -> argparse.ArgumentParser:
     add("--sets", nargs="+", default=["dev-other", "test-other"], help="sets to decode")
     add(
         "--utterances",
-        type=int,
+        type=from_zero,
         default=40,
         help="how many of each set, spread over its speakers; 0: all",
     )
@@ -78,21 +79,27 @@ def get_parser() -> argparse.ArgumentParser:
         default=list(SEARCHES),
         help="searches to compare",
     )
-    add("--beams", nargs="+", type=int, default=[4, 16, 64], help="for every search")
+    add(
+        "--beams",
+        nargs="+",
+        type=from_one,
+        default=[4, 16, 64],
+        help="for every search",
+    )
     add(
         "--largest",
-        type=int,
+        type=from_zero,
         default=256,
         help=f"one more beam size for {' and '.join(AT_LARGEST)}; 0: none",
     )
     add(
         "--huge",
-        type=int,
+        type=from_zero,
         default=5000,
         help="a beam size for the same two on a few of the utterances; 0: none",
     )
-    add("--few", type=int, default=5, help="how many, spread over all")
-    add("--batch_size", type=int, default=1, help="utterances decoded together")
+    add("--few", type=from_one, default=5, help="how many, spread over all")
+    add("--batch_size", type=from_one, default=1, help="utterances decoded together")
     return parser
 
 

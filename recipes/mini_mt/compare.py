@@ -21,6 +21,7 @@ from espnet_lenbias.compare.compare import ComparedSearch, Contestant, Result
 from espnet_lenbias.compare.summary import most_shortened, transcript_lines
 from espnet_lenbias.compare.utterances import spread
 from espnet_lenbias.options.threads import wait_passively
+from espnet_lenbias.options.values import finite, from_one, from_zero
 from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.tables import markdown_table, write_csv
 
@@ -65,7 +66,7 @@ def get_parser() -> argparse.ArgumentParser:
     )
     add(
         "--sentences",
-        type=int,
+        type=from_zero,
         default=0,
         help="how many of the set, evenly spread over it; 0: all",
     )
@@ -79,14 +80,14 @@ def get_parser() -> argparse.ArgumentParser:
     add(
         "--beams",
         nargs="+",
-        type=int,
+        type=from_one,
         default=[4, 16, 64, 256, 1000],
         help="for every search; espnet's must be within the vocabulary, and has only "
         "those of them that are",
     )
     add(
         "--maxlenratio",
-        type=float,
+        type=finite,
         default=3.0,
         help="longest output for each source word",
     )
