@@ -13,12 +13,16 @@ _START = "speech length"
 _END = "best hypo"
 
 # Attributes of the records that warn of audio, of another sampling rate and of another
-# scale than the model's -> what is said of their number at the end.
+# scale than the model's, and longer than its window -> what is said of their number at
+# the end.
 AUDIO_WARNINGS = {
     "espnet_lenbias_rate": "have another sampling rate than the model's, so their texts "
     "are not to be trusted: resample the audio and decode into another folder",
     "espnet_lenbias_scale": "may have samples on another scale than those that the model "
     "was trained on, so their texts are not to be trusted: see the warnings above",
+    "espnet_lenbias_window": "are longer than what the model hears at once, so their "
+    "texts lack the rest: cut the audio into pieces and decode into another folder, or "
+    "decode it in Python with decode_long",
 }
 
 
