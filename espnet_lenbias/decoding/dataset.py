@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from espnet_lenbias.decoding.preprocessing import CheckedPreprocessing
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
 from espnet_lenbias.options.audio_files import (
@@ -31,9 +32,11 @@ class Read(NamedTuple):
 
     key: str
     data: dict[str, np.ndarray] | Unreadable
-    # Of audio that is not what the model was trained on: its sampling rate, its scale.
+    # Of audio that is not what the model was trained on: its sampling rate, its scale,
+    # its length.
     rate_warning: str = ""
     scale_warning: str = ""
+    window_warning: str = ""
 
 
 Batch = list[Read]
@@ -70,7 +73,13 @@ class Utterances(torch.utils.data.Dataset[Any]):
             data = self.dataset[key][1]
         except Exception as e:  # whatever is wrong with this file, others may be sound
             return Read(key, Unreadable(self._why(key, e)))
-        return Read(key, data, self._rate_warning(key), self._scale_warning(key, data))
+        return Read(
+            key,
+            data,
+            self._rate_warning(key),
+            self._scale_warning(key, data),
+            self._window_warning(key),
+        )
 
     def _rate_warning(self, key: str) -> str:
         """Return what is wrong with the sampling rate; ESPnet's loaders have noted it.
@@ -97,6 +106,11 @@ class Utterances(torch.utils.data.Dataset[Any]):
                 if warning:
                     return warning
         return ""
+
+    def _window_warning(self, key: str) -> str:
+        """Return what the model's window leaves out; the preprocessing has noted it."""
+        left_out = getattr(self.dataset.preprocess, "left_out", "")
+        return f"{self._source('speech', key)} {left_out}" if left_out else ""
 
     def _check_whole(self, key: str) -> None:
         """Verify that the files of an utterance are not cut off.
@@ -159,10 +173,15 @@ def build_dataset(
     allow_variable_data_keys: bool,
 ) -> Utterances:
     """Build ESPnet's data set with the preprocessing of a model of that task."""
+    preprocess = task.build_preprocess_fn(train_args, False)
+    if preprocess is not None:  # a model can do without
+        needed = task.required_data_names(train=False, inference=True)
+        conf = getattr(train_args, "preprocessor_conf", None) or {}
+        preprocess = CheckedPreprocessing(preprocess, needed, conf)
     dataset = ESPnetDataset(
         data_path_and_name_and_type,
         float_dtype=dtype,
-        preprocess=task.build_preprocess_fn(train_args, False),
+        preprocess=preprocess,
         allow_multi_rates=True,  # as ESPnet's inference, which reads file by file
     )
     try:

@@ -213,7 +213,7 @@ def _recognise(model: Any, batch: Readable, collate: Collate) -> Iterator[Outcom
         return
     keys = [key for key, _ in batch]
     try:
-        with paired_markers():
+        with paired_markers(keys):
             results = _call(model, collate(batch)[1], len(batch))
             rows = [_row(model, result) for result in results]
     except Exception as e:  # whatever it is, it is this batch's alone

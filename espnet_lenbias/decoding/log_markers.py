@@ -9,22 +9,32 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from espnet_lenbias.search.log_best import UTTERANCE
+
 _START = "speech length"
 _END = "best hypo"
 
 # Attributes of the records that warn of audio, of another sampling rate and of another
-# scale than the model's -> what is said of their number at the end.
+# scale than the model's, and longer than its window -> what is said of their number at
+# the end.
 AUDIO_WARNINGS = {
     "espnet_lenbias_rate": "have another sampling rate than the model's, so their texts "
     "are not to be trusted: resample the audio and decode into another folder",
     "espnet_lenbias_scale": "may have samples on another scale than those that the model "
     "was trained on, so their texts are not to be trusted: see the warnings above",
+    "espnet_lenbias_window": "are longer than what the model hears at once, so their "
+    "texts lack the rest: cut the audio into pieces and decode into another folder, or "
+    "decode it in Python with decode_long",
 }
 
 
 @contextmanager
-def paired_markers() -> Iterator[None]:
-    """Hold log records back until an attempt is over, then pass on what should stay."""
+def paired_markers(keys: Sequence[str]) -> Iterator[None]:
+    """Hold log records back until an attempt is over, then pass on what should stay.
+
+    Args:
+        keys: Of the utterances of the attempt, which warnings of their outputs get.
+    """
     root = logging.getLogger()
     handlers = root.handlers[:]
     held = _Holder()
@@ -36,6 +46,7 @@ def paired_markers() -> Iterator[None]:
     finally:
         root.handlers[:] = handlers
         for record in _kept(held.records, failed):
+            _name_utterance(record, keys)
             for handler in handlers:
                 if record.levelno >= handler.level:
                     handler.handle(record)
@@ -80,6 +91,15 @@ class _Holder(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.records.append(record)
+
+
+def _name_utterance(record: logging.LogRecord, keys: Sequence[str]) -> None:
+    """Put the key in the place of the number that a search knows an utterance by."""
+    if hasattr(record, UTTERANCE) and isinstance(record.args, tuple):
+        # alone it can have several searches, such as those of several speakers
+        utt = 0 if len(keys) == 1 else getattr(record, UTTERANCE)
+        if utt is not None:
+            record.args = (f"Utterance {keys[utt]}: ", *record.args[1:])
 
 
 def _kept(

@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import torch
 from espnet2.bin import mt_inference as espnet_mt
 
 from espnet_lenbias.inference.ctc_checks import check_ctc_weight, train_config
 from espnet_lenbias.inference.search_option import SearchOptionMixin
+from espnet_lenbias.options.registry import ESPNET
 
 
 class Text2Text(SearchOptionMixin, espnet_mt.Text2Text):
@@ -23,6 +26,22 @@ class Text2Text(SearchOptionMixin, espnet_mt.Text2Text):
         >>> text, tokens, token_ids, hypothesis = text2text(source_ids)[0]
 
     """
+
+    def __call__(self, src_text: torch.Tensor | np.ndarray) -> Any:
+        """Translate one text.
+
+        Args:
+            src_text: (L,) its token ids.
+
+        Returns:
+            The n-best list, (text, tokens, token ids, hypothesis) each, best first.
+
+        Raises:
+            ValueError: There are no tokens.
+        """
+        if self.search != ESPNET and not len(src_text):
+            raise ValueError("the source text is empty")
+        return super().__call__(src_text)
 
     @classmethod
     def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:

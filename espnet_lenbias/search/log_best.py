@@ -1,22 +1,29 @@
 """What a search logs of each utterance, in the lines that ESPnet's scripts look for."""
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from espnet_lenbias.search.hypotheses import Hypothesis
-from espnet_lenbias.search.length_limits import LengthLimits
-from espnet_lenbias.search.trace import Trace
+if TYPE_CHECKING:  # what reads these records in a command line waits for no torch
+    from espnet_lenbias.search.hypotheses import Hypothesis
+    from espnet_lenbias.search.length_limits import LengthLimits
+    from espnet_lenbias.search.trace import Trace
 
 logger = logging.getLogger(__name__)
 
+# Attribute of the records that warn of an output: which of its batch it is, None: there
+# is no batch. Whoever knows it by name can put that in the place of the first argument.
+UTTERANCE = "espnet_lenbias_utterance"
+
 
 def log_best(
-    best: Hypothesis,
+    best: "Hypothesis",
     weights: Mapping[str, float],
     token_list: Sequence[str] | None,
     primer_length: int,
-    trace: Trace,
-    limits: LengthLimits,
+    trace: "Trace",
+    limits: "LengthLimits",
     utt: int | None,
 ) -> None:
     """Log the best hypothesis of an utterance, and a warning if it was cut.
@@ -46,12 +53,12 @@ def log_best(
         text = "".join(token_list[i] for i in best.yseq[primer_length:-1].tolist())
         # asr.sh's real-time factor wants this marker right after the level
         logger.info(f"best hypo: {text}" + (f" (utt {utt})" if tag else "") + "\n")
-    warning = _warning(trace, limits)
+    warning = _warning(best, trace, limits)
     if warning:
-        logger.warning(f"{tag}{warning}")
+        logger.warning("%s%s", tag, warning, extra={UTTERANCE: utt})
 
 
-def _warning(trace: Trace, limits: LengthLimits) -> str:
+def _warning(best: "Hypothesis", trace: "Trace", limits: "LengthLimits") -> str:
     """Return what a person should know of a result; "" if nothing."""
     if limits.capped and trace.stopped in ("forced", "limit"):
         return (
@@ -64,6 +71,15 @@ def _warning(trace: Trace, limits: LengthLimits) -> str:
             f"no hypothesis had ended within {trace.steps - 1} positions, so the output "
             "was cut there; a larger maxlenratio leaves it more room"
         )
+    if trace.stopped == "limit" and trace.p_end:
+        score, log_running = float(best.score), trace.log_running
+        if score < log_running:
+            return (
+                f"the best hypothesis that had ended within {trace.steps} positions has "
+                f"a probability of {math.exp(score):.2g}, less than the "
+                f"{math.exp(log_running):.2g} of what was still running, so the output "
+                "may be too short; a larger maxlenratio leaves it more room"
+            )
     if trace.stopped == "forced":
         return (
             f"at position {trace.steps} no label was possible (every score was -inf), "

@@ -1,5 +1,6 @@
 """The trace of a search: how each utterance came to its result."""
 
+import math
 from dataclasses import dataclass, field
 
 import torch
@@ -29,6 +30,12 @@ class Trace:
     def steps(self) -> int:
         """How many positions were expanded."""
         return len(self.kept)
+
+    @property
+    def log_running(self) -> float:
+        """The log-prob that the output is longer than all positions; of eq. 3."""
+        p_end = self.p_end[-1]
+        return self.log_not_ended[-1] + (math.log1p(-p_end) if p_end < 1 else -math.inf)
 
     @property
     def p_length(self) -> list[float]:

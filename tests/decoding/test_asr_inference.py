@@ -26,6 +26,7 @@ from espnet_lenbias.options.decoding import get_parser, parse
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.packed_model import model_files
+from espnet_lenbias.search.log_best import UTTERANCE
 from tests.conftest import RATE, Model
 from tests.releases import needs_batches
 
@@ -818,13 +819,40 @@ def test_a_batch_decoded_in_halves_leaves_one_marker_each():
     assert _messages(kept) == "oom"
 
 
+@pytest.mark.parametrize(
+    "keys, utt, tag",
+    [
+        (["a", "b"], 1, "Utterance b: "),
+        (["a"], None, "Utterance a: "),
+        (["a"], 1, "Utterance a: "),  # the second search of one utterance
+        (["a", "b"], None, ""),  # one of a loop over them
+    ],
+)
+def test_a_warning_of_an_output_names_its_utterance(keys, utt, tag, caplog):
+    with log_markers.paired_markers(keys):
+        old = "" if utt is None else f"utt {utt}: "
+        logging.warning("%s%s", old, "cut", extra={UTTERANCE: utt})
+        logging.warning("%s%s", "other", "s")
+    assert caplog.messages == [f"{tag}cut", "others"]
+
+
+@needs_batches
+def test_a_text_that_is_cut_is_named(transformer_model, wav_scp, tmp_path, caplog):
+    options = ("--batch_size", "5", "--maxlenratio", "-1", "--minlenratio", "-1")
+    assert _run(transformer_model, wav_scp, tmp_path / "out", *options) == 0
+    cut = [m for m in caplog.messages if "a larger maxlenratio" in m]
+    assert sorted(m.split(": ")[0] for m in cut) == [
+        f"Utterance utt{i}" for i in range(1, 6)
+    ]
+
+
 def test_records_are_passed_on_in_order_whatever_happens(caplog):
     caplog.set_level(logging.INFO)
-    with pytest.raises(KeyboardInterrupt), log_markers.paired_markers():
+    with pytest.raises(KeyboardInterrupt), log_markers.paired_markers(["a"]):
         logging.info("speech length: 1")
         logging.info("other")
         raise KeyboardInterrupt
-    with log_markers.paired_markers():
+    with log_markers.paired_markers(["a"]):
         logging.info("speech length: 2")
         logging.info("best hypo: A")
     assert caplog.messages == ["other", "speech length: 2", "best hypo: A"]

@@ -304,6 +304,44 @@ def test_a_failing_utterance_costs_only_itself(name, model_of, data, tmp_path, c
     assert why in reason
 
 
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+@pytest.mark.parametrize("name", ["st", "mt", "slu", "s2t"])
+def test_nothing_to_decode_is_that_utterances_failure(
+    name, search, model_of, data, tmp_path, caplog
+):
+    model, out = model_of(name), tmp_path / "out"
+    if model.tool == "mt":
+        why = "the source text is empty"
+        (data / "text").write_text("utt1 A B\nutt2\nutt3  \n")
+        failing = ["utt2", "utt3"]
+    else:
+        why = "the audio is empty"
+        soundfile.write(data / "utt2.wav", np.zeros(0), RATE)
+        failing = ["utt2"]
+    options = ("--search", search, "--ctc_weight", "0.0")
+    assert run(model, data, out, *options) == 1
+    tokens = lines(out, "1best_recog/token")
+    assert [key for key in TEXTS if not tokens[key]] == failing
+    failed = [m for m in caplog.messages if m.startswith("failed: ")]
+    assert [m.split(": ")[1] for m in failed] == failing
+    assert all(m.endswith(why) for m in failed)
+
+
+def test_audio_beyond_the_window_is_warned_of(model_of, data, tmp_path, caplog):
+    """Of 1 s. ESPnet cuts the audio before the model sees it."""
+    for key, seconds in {"utt1": 1.5, "utt2": 1.0}.items():
+        samples = 0.1 * np.random.default_rng(0).standard_normal(int(seconds * RATE))
+        soundfile.write(data / f"{key}.wav", samples, RATE)
+    options = ("--ctc_weight", "0.0")
+    assert run(model_of("s2t"), data, tmp_path / "out", *options) == 0
+    assert [m for m in caplog.messages if "hears" in m] == [
+        f"Utterance utt1: {data}/utt1.wav has 1.50 s, and the model hears no more than "
+        "1.00 s at once: the rest is left out",
+        caplog.messages[-1],
+    ]
+    assert caplog.messages[-1].startswith("1 of 3 utterances are longer than what the ")
+
+
 @pytest.mark.parametrize("name", ["st_multi", "mt", "slu", "s2t"])
 def test_an_interrupted_run_goes_on(name, model_of, data, tmp_path, monkeypatch):
     model = model_of(name)

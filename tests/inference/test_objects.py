@@ -123,6 +123,14 @@ def test_audio_that_cannot_be_decoded_is_named(name, audio, model_of):
         model(audio)
 
 
+@pytest.mark.parametrize("kind", [np.zeros, torch.zeros], ids=["numpy", "torch"])
+def test_a_source_text_that_is_empty_is_named(kind, model_of):
+    files = model_of("mt").files
+    model = mt.Text2Text(**files, ctc_weight=0.0, search="explicit_length")
+    with pytest.raises(ValueError, match="the source text is empty"):
+        model(kind(0))
+
+
 # --- Two searches in one object -------------------------------------------------------
 
 

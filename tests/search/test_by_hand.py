@@ -218,6 +218,24 @@ def test_limit_stops_the_search():
     assert (trace.steps, trace.stopped) == (2, "limit")
 
 
+# Limit 2. Of SHORT, final($) = .3, final(a$) = .7 * .7 = .49, and .21 run on. Of
+# UNLIKELY, final($) = .006, final(a$) = .994 * .01 = .00994, and .98406 run on.
+UNLIKELY = {(): logs(0.994, 0.0, 0.006), (A,): logs(0.99, 0.0, 0.01)}
+
+
+@pytest.mark.parametrize("table, exact", [(SHORT, True), (UNLIKELY, False)])
+def test_a_warning_where_more_was_still_running(table, exact, caplog):
+    """At the limit; not for two of an n-best list of which the best one is likely."""
+    hyps, trace = explicit(table, 3, maxlenratio=-2, nbest=3, exact_nbest=exact)
+    assert (hyps[0].yseq[1:].tolist(), trace.stopped) == ([A, END], "limit")
+    warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert warnings == [
+        "the best hypothesis that had ended within 2 positions has a probability of "
+        "0.0099, less than the 0.98 of what was still running, so the output may be too "
+        "short; a larger maxlenratio leaves it more room"
+    ] * (table is UNLIKELY)
+
+
 def test_nothing_runs_on():
     # Three are asked for and there are two. N=1: a .9, $ .1. N=2: a$ alone: final 1 * .9.
     table = {(): logs(0.9, 0.0, 0.1), (A,): logs(0.0, 0.0, 1.0)}
