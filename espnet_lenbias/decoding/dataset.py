@@ -70,7 +70,7 @@ class Utterances(torch.utils.data.Dataset[Any]):
                 loader.rate = None  # of the utterance before
         try:
             self._check_whole(key)
-            data = self.dataset[key][1]
+            data = self._as_floats(self.dataset[key][1])
         except Exception as e:  # whatever is wrong with this file, others may be sound
             return Read(key, Unreadable(self._why(key, e)))
         return Read(
@@ -80,6 +80,16 @@ class Utterances(torch.utils.data.Dataset[Any]):
             self._scale_warning(key, data),
             self._window_warning(key),
         )
+
+    def _as_floats(self, data: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return audio as floats, not scaled: some releases of ESPnet leave integers."""
+        kinds = {name: kind for name, (_, kind) in self.dataset.debug_info.items()}
+        return {
+            name: values.astype(np.float32)
+            if kinds.get(name) == "kaldi_ark" and values.dtype.kind == "i"
+            else values
+            for name, values in data.items()
+        }
 
     def _rate_warning(self, key: str) -> str:
         """Return what is wrong with the sampling rate; ESPnet's loaders have noted it.
