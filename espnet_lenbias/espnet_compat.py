@@ -194,11 +194,6 @@ def decodes_batches() -> bool:
     return _layout() == _LAYOUTS[0]
 
 
-def runs_checkpoints() -> bool:
-    """Tell whether this release loads a checkpoint with all that it says to run."""
-    return importlib.util.find_spec("espnet2.torch_utils.safe_torch_load") is None
-
-
 class OneByOne:
     """The last base of an inference class: ``batch_decode`` where ESPnet's has none."""
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import zipfile
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import torch
 import yaml
 
-from espnet_lenbias import OptionError, Speech2Text, espnet_compat
+from espnet_lenbias import OptionError, Speech2Text
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.inference.model_loading import checkpoints_problem
 
@@ -80,7 +81,6 @@ def _run_what_checkpoints_say(monkeypatch) -> None:
         partial(torch.load, weights_only=False),
         raising=False,
     )
-    monkeypatch.setattr(espnet_compat, "runs_checkpoints", lambda: True)
 
 
 def test_all_checkpoints_are_looked_at(spoilt, tmp_path):
@@ -89,6 +89,19 @@ def test_all_checkpoints_are_looked_at(spoilt, tmp_path):
     options = {**spoilt, "lm_file": str(lm), "ngram_file": "no checkpoint"}
     assert checkpoints_problem(options).startswith(f"lm_file: {lm} holds more than")
     assert not (tmp_path / "was run").exists()
+
+
+def test_a_flipped_bit_is_found(spoilt):
+    path = Path(spoilt["asr_model_file"])
+    content = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as parts:
+        largest = max(parts.infolist(), key=lambda part: part.file_size)
+    # beyond the header of that part, in the middle of its numbers
+    content[largest.header_offset + 200 + largest.file_size // 2] ^= 1
+    path.write_bytes(content)
+    message = f"^asr_model_file: {path} is damaged: the checksum of .*data/"
+    with pytest.raises(OptionError, match=message):
+        Speech2Text(**spoilt, search="simple", ctc_weight=0.0)
 
 
 def test_an_older_checkpoint_is_loaded(spoilt, monkeypatch):
