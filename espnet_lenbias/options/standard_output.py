@@ -1,4 +1,4 @@
-"""Standard output whose reader may go before all is written, as in ``... | head``."""
+"""Standard output whose reader may go before all is written: a pipe into ``head``."""
 
 import os
 import sys
