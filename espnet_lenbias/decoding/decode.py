@@ -18,6 +18,7 @@ from espnet_lenbias.decoding.dataset import (
 from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.decoding.log_markers import AUDIO_WARNINGS, paired_markers
 from espnet_lenbias.decoding.result_folder import Outcome, empty_value
+from espnet_lenbias.decoding.search_threads import choose_threads
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import set_all_random_seed
 from espnet_lenbias.options.espnet_tools import ASR, Tool
@@ -77,6 +78,7 @@ def load_model(args: argparse.Namespace, tool: Tool = ASR) -> Any:
         **options,
     )
     refuse_no_frames(model.beam_search)
+    choose_threads(model.beam_search)
     return model
 
 

@@ -20,6 +20,7 @@ from decoders import LSTMSize, TransformerSize
 from figure import step_figure
 from large import large_line
 from latency import latency_lines
+from neighbours import neighbour_lines
 from precision import precision_lines
 from tqdm import tqdm
 from zoo import ZooSize, zoo_lines
@@ -32,6 +33,7 @@ SIZES = {"transformer": TransformerSize(), "lstm": LSTMSize()}
 CORPUS = "mini_librispeech"
 PRECISION_BEAM = 1024  # the largest beam that is taken to other precisions
 ZOO = "zoo"
+NEIGHBOURS = "neighbours"
 LARGE = "transformer"  # the one that is taken to large vocabularies
 
 
@@ -42,14 +44,15 @@ def get_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    models = [*SIZES, ZOO, CORPUS]
+    models = [*SIZES, ZOO, NEIGHBOURS, CORPUS]
     add(
         "--models",
         nargs="+",
         choices=models,
         default=models,
         help="decoders with random weights; decoder, CTC and LM of the size of ESPnet's "
-        "LibriSpeech recipe; the bundled model",
+        "LibriSpeech recipe; numbers of threads beside other processes; the bundled "
+        "model",
     )
     add(
         "--beams",
@@ -115,6 +118,8 @@ def main(cmd: Sequence[str] | None = None) -> None:
     if ZOO in args.models:
         lines = zoo_lines(ZooSize(), settings)
         tables["zoo"] = list(tqdm(lines, desc=ZOO, unit="search"))
+    if NEIGHBOURS in args.models:
+        tables["neighbours"] = neighbour_lines(settings)
     if CORPUS in args.models:
         utterances, device = bundled(), torch.device(args.device)
         tables["corpus"] = corpus_lines(utterances, device)

@@ -13,7 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "recipes" / "speed"))
 import bench
 import latency
 import measure
-from beams import extrapolated
+import neighbours
+from beams import Settings, extrapolated
 from corpus import bundled, corpus_lines, summed
 from decoders import (
     SEARCHES,
@@ -355,6 +356,44 @@ def test_tables_and_plot(tmp_path, monkeypatch, capsys):
         "speedup,of_floor,of_simple,megabytes,espnet_megabytes"
     )
     assert (tmp_path / "step.png").stat().st_size > 0
+
+
+def test_threads_beside_neighbours(monkeypatch):
+    """One thread, all of them, and what the tools choose: of a small step one."""
+    threads = torch.get_num_threads()
+    monkeypatch.setattr(neighbours, "_SIZES", SIZES)
+    monkeypatch.setattr(neighbours, "BEAMS", (1, 3))
+    seen = []
+    real = neighbours.Searcher.__call__
+
+    def noted(self, x):
+        hook = self.search.register_forward_pre_hook(
+            lambda *_: seen.append(torch.get_num_threads())
+        )
+        real(self, x)
+        hook.remove()
+
+    monkeypatch.setattr(neighbours.Searcher, "__call__", noted)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    torch.set_num_threads(2)
+    try:
+        settings = Settings(2, 1, 60.0, CPU, torch.float32)
+        lines = list(neighbours.measured_here(settings))
+    finally:
+        torch.set_num_threads(threads)
+    assert [(line.model, line.beam_size, line.busy) for line in lines] == [
+        (model, beam, busy) for model in SIZES for beam in (1, 3) for busy in (0, 2)
+    ]
+    # a round that warms up, and one
+    assert seen == [1, 2, 1] * 2 * len(lines)
+    for line in lines:
+        assert line.of_one == pytest.approx(line.chosen / line.one)
+
+
+def test_the_neighbours_are_gone_afterwards():
+    with neighbours.busy_processes(2) as processes:
+        assert [process.poll() for process in processes] == [None, None]
+    assert all(process.poll() is not None for process in processes)
 
 
 def cells(table: str) -> list[list[str]]:

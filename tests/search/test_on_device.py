@@ -18,6 +18,7 @@ from espnet2.lm.transformer_lm import TransformerLM
 
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
 from espnet_lenbias.espnet_compat import CTCPrefixScorer, LengthBonus
+from espnet_lenbias.scorers.precision import can_be_lowered, lowered
 from espnet_lenbias.search.online import OnlineExplicitLengthBeamSearch
 from tests.scorers.test_adapters import sharpened
 from tests.scorers.test_rnn import ATTENTIONS
@@ -178,6 +179,26 @@ def test_ctc_launches_no_more_for_more_utterances():
 def test_whisper_waits_once_a_position(make_decoder):  # noqa: F811
     counts, steps = on_both({"decoder": make_decoder(vocab_size=V)}, primer=(3, 0, 7))
     assert [*waits_of_positions(counts).values()] == [steps]
+
+
+@pytest.mark.parametrize("name", ["transformer", "lstm", "lm", "rnn lm", "ctc"])
+def test_bfloat16_waits_once_a_position(name):
+    """The device sums in another order, so scores differ by the eps of what is summed."""
+    scorers, (x, lengths) = SCORERS[name](), batch()
+    scorers = {
+        key: lowered(scorer, torch.bfloat16) if can_be_lowered(scorer) else scorer
+        for key, scorer in scorers.items()
+    }
+    expected = make_search(scorers)(x, x_lengths=lengths, **LIMITS)
+    with simulated_device() as counts:
+        there = make_search(moved(scorers))
+        found = there(on_device(x), x_lengths=lengths, **LIMITS)
+    steps = max(trace.steps for trace in there.trace)
+    assert [*waits_of_positions(counts).values()] == [steps]
+    eps = torch.finfo(torch.bfloat16).eps
+    for mine, others in zip(found, expected, strict=True):
+        # up to 8 labels, each with a log-prob from logits of a size around 10
+        assert mine[0].score == pytest.approx(others[0].score, abs=8 * 10 * eps)
 
 
 class OtherRNN(RNNDecoder):

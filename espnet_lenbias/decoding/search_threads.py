@@ -1,0 +1,66 @@
+"""How many of torch's threads a search works with on a CPU.
+
+A step of the search is hundreds of short calls, and in each of them every thread waits for
+the slowest one. Where there is little to share out, one thread is as fast as several on an
+idle machine and faster beside other processes; so only large steps are given all threads.
+The encoder always has all of them.
+"""
+
+import os
+from typing import Any
+
+import torch
+
+# Multiplications of a step from which more threads than one save time: recipes/speed
+# measures it.
+_LARGE = 2**29
+
+_CHOSEN_ELSEWHERE = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def choose_threads(search: torch.nn.Module | None) -> None:
+    """Have a search use one thread where its steps are small.
+
+    Nothing is changed where the environment says how many threads there are.
+
+    Args:
+        search: A search, ESPnet's too; None: what is no module, and left alone.
+    """
+    if search is None or any(name in os.environ for name in _CHOSEN_ELSEWHERE):
+        return
+    threads = _Threads()
+    search.register_forward_pre_hook(threads.lower, with_kwargs=True)
+    search.register_forward_hook(threads.restore, always_call=True)
+
+
+def multiplications(search: torch.nn.Module, x: torch.Tensor) -> int:
+    """Return about how many multiplications a full beam's step takes.
+
+    Args:
+        search: Whose networks are asked for each hypothesis once a step.
+        x: (T, D) of one utterance, or (B, T, D).
+    """
+    n_utts = len(x) if x.dim() == 3 else 1
+    parameters = sum(p.numel() for p in search.parameters())
+    beam_size: int = search.beam_size
+    return n_utts * beam_size * parameters
+
+
+class _Threads:
+    """The number of threads around the calls of a search."""
+
+    def __init__(self) -> None:
+        self._before: int | None = None  # what to go back to
+
+    def lower(
+        self, search: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        x = kwargs["x"] if "x" in kwargs else args[0]
+        if x.device.type == "cpu" and multiplications(search, x) < _LARGE:
+            self._before = torch.get_num_threads()
+            torch.set_num_threads(1)
+
+    def restore(self, *_: Any) -> None:
+        if self._before is not None:
+            torch.set_num_threads(self._before)
+            self._before = None
