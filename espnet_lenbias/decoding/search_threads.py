@@ -33,17 +33,16 @@ def choose_threads(search: torch.nn.Module | None) -> None:
     search.register_forward_hook(threads.restore, always_call=True)
 
 
-def multiplications(search: torch.nn.Module, x: torch.Tensor) -> int:
+def multiplications(search: Any, x: torch.Tensor) -> int:
     """Return about how many multiplications a full beam's step takes.
 
     Args:
-        search: Whose networks are asked for each hypothesis once a step.
+        search: A search, whose networks are asked for each hypothesis once a step.
         x: (T, D) of one utterance, or (B, T, D).
     """
     n_utts = len(x) if x.dim() == 3 else 1
     parameters = sum(p.numel() for p in search.parameters())
-    beam_size: int = search.beam_size
-    return n_utts * beam_size * parameters
+    return int(n_utts * search.beam_size * parameters)
 
 
 class _Threads:
