@@ -27,6 +27,7 @@ PACKED = bundled("asr_transformer")
 SLICE = MINI / "slice" / "LibriSpeech"
 
 NORM, EOS = {"length_norm": True}, {"eos_threshold": 1.5}
+PATIENCE = {"keep_ended": "separate", "patience": 1.0}
 FRAMES = {"coverage": {"weight": 0.2, "threshold": 0.3}}
 
 # Row -> its search and search_conf.
@@ -42,6 +43,11 @@ ROWS = {
     "length_reward_coverage": ("simple", {"length_reward": 0.3} | FRAMES),
     "separate": ("simple", {"keep_ended": "separate"}),
     "separate_heuristics": ("simple", NORM | EOS | {"keep_ended": "separate"}),
+    "patience": ("simple", PATIENCE),
+    "length_penalty": ("simple", {"length_penalty": 1.0}),
+    "patience_length_penalty": ("simple", PATIENCE | {"length_penalty": 1.0}),
+    "simple_rectified": ("simple", {"label_smoothing": 0.1}),
+    "explicit_length_rectified": ("explicit_length", {"label_smoothing": 0.1}),
     "explicit_length": ("explicit_length", {}),
     "optimal": ("explicit_length", {"score_threshold": 8.0}),
 }
@@ -402,6 +408,9 @@ TRIED = {
     "length_reward": [0.1],
     "coverage_weight": [0.2, 0.3],
     "coverage_threshold": [0.5, 0.6],
+    "patience": [1.0, 2.0],
+    "length_penalty": [0.5, 1.0, 1.5],
+    "label_smoothing": [0.1, 1.0],
 }
 
 
@@ -419,6 +428,9 @@ def _config(row: str) -> dict:
         ("coverage_log", 2 * 2),
         ("coverage_frames", 2 * 2 * 2),
         ("length_reward_coverage", 2 * 1 * 2 * 2),
+        ("patience", 2 * 2),
+        ("patience_length_penalty", 2 * 2 * 3),
+        ("explicit_length_rectified", 2 * 2),
     ],
 )
 def test_the_grid_has_what_the_row_has(row, points, settings):
@@ -448,6 +460,8 @@ def test_the_edge_of_the_grid(settings):
     assert edge(lm_weight=0.0, eos_threshold=1.5) == []  # none is to be tried below 0
     assert edge(lm_weight=0.4, eos_threshold=1.0) == ["lm_weight", "eos_threshold"]
     assert edge(length_reward=0.1) == []  # the only one
+    assert edge(patience=2.0, label_smoothing=0.1) == ["patience", "label_smoothing"]
+    assert edge(label_smoothing=1.0) == []  # there is none above 1
 
 
 def test_rows_that_need_another_model_are_not_tuned_together(settings):
