@@ -64,7 +64,7 @@ def _run(*command: object, cwd: Path = RECIPE) -> subprocess.CompletedProcess:
         env={
             **os.environ,
             "PYTHON": sys.executable,
-            "PYTHONPATH": str(RECIPE),
+            "PYTHONPATH": f"{RECIPE}:{RECIPE.parents[1]}",
             "OMP_NUM_THREADS": "1",
         },
     )
@@ -483,6 +483,28 @@ def test_the_best_setting_and_among_equal_ones_that_inside_the_grid(settings):
     assert best.values["eos_threshold"] == 1.5
     best = settings.choose("a", grid, errors(49, 50, 60, 10, 20), TRIED)
     assert best.values["eos_threshold"] == 1.0
+
+
+def test_the_oversmoothing_rate_of_sets(corpus):
+    """Of two utterances; without label smoothing in it, fewer positions are."""
+    assert _run_sh(corpus, "--stop_stage", 2, "--utterances", 2).returncode == 0
+    out = corpus / "rate"
+    model = corpus / "exp" / "asr_transformer_2" / "model.yaml"
+    options = ("--data", corpus / "data_2", "--sets", "dev-clean", "--lm_weight", 1.5)
+    run = _local("oversmoothing", model, out, *options, "--label_smoothing", 0.0, 0.1)
+    assert run.returncode == 0, run.stderr
+    assert (out / "oversmoothing.md").read_text() in run.stdout
+    with (out / "oversmoothing.csv").open(newline="") as f:
+        plain, rectified = csv.DictReader(f)
+    assert (plain["dataset"], plain["utterances"]) == ("dev-clean", "2")
+    assert plain["positions"] == rectified["positions"]
+    assert 0 <= float(rectified["rate"]) < float(plain["rate"]) <= 100
+
+    run = _local("oversmoothing", model, out, *options, "--label_smoothing", 2.0)
+    assert run.returncode == 1
+    assert "oversmoothing.py: " in run.stderr
+    assert "label_smoothing must be a number from 0 to 1" in run.stderr
+    assert "Traceback" not in run.stderr
 
 
 def test_tuning_finds_what_decoding_finds(corpus):
