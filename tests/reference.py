@@ -30,6 +30,7 @@ class Model:
     utterance: int = 0
     primer: tuple = None
     pre_beam: tuple = None  # key of a scorer (or "full") and number of labels
+    label_smoothing: float = 0.0  # taken out of what "decoder" says
 
     @property
     def end(self):
@@ -38,6 +39,16 @@ class Model:
     def start(self):
         primer = (self.end,) if self.primer is None else tuple(self.primer)
         return Hyp(primer, 0.0, dict.fromkeys(self.scorers, 0.0))
+
+    def log_probs(self, prefix):
+        """What each scorer says of the labels that may follow."""
+        step = {
+            k: list(s.log_probs(self.utterance, prefix))
+            for k, s in self.scorers.items()
+        }
+        if self.label_smoothing:
+            step["decoder"] = rectified(step["decoder"], self.label_smoothing)
+        return step
 
     def weighted(self, of_scorer):
         return sum(self.weights[k] * value for k, value in of_scorer.items())
@@ -83,6 +94,15 @@ def log_sum(values):
     return top + math.log(sum(math.exp(v - top) for v in values))
 
 
+def rectified(row, label_smoothing):
+    """Without the mass that smoothing gives to all labels but one; nothing is quite 0."""
+    mass = label_smoothing / (len(row) - 1)
+    p = [math.exp(x) for x in row]
+    left = [max(x - mass, 1e-30 * x) for x in p]
+    total = sum(left)
+    return [math.log(x / total) if x > 0 else IMPOSSIBLE for x in left]
+
+
 def length_bounds(T, maxlenratio, minlenratio):
     if maxlenratio == 0:
         limit = T
@@ -105,10 +125,7 @@ def no_frames(model, result):
 
 def extend(model, hyp, result, end_allowed=True, end_only=False, eos_threshold=None):
     """All hypotheses that are `hyp` and one more label, without the impossible ones."""
-    step = {
-        k: list(s.log_probs(model.utterance, hyp.prefix))
-        for k, s in model.scorers.items()
-    }
+    step = model.log_probs(hyp.prefix)
     candidates = pre_beam(model, step, result, end_allowed)
     score = {
         v: model.weighted({k: row[v] for k, row in step.items()}) for v in candidates
@@ -258,8 +275,13 @@ def simple(
     eos_threshold=None,
     length_reward=0.0,
     keep_ended="joint",
+    length_penalty=None,
+    patience=None,
 ):
-    """Ended hypotheses keep their rank and compete with all, or with each other only."""
+    """Ended hypotheses keep their rank and compete with all, or with each other only.
+
+    With patience they are taken as they come (Kasai et al. 2022).
+    """
     result = Result()
     limit, minimum = length_bounds(T, maxlenratio, minlenratio)
     if T == 0:
@@ -267,7 +289,25 @@ def simple(
 
     def rank(h):
         score = h.q + length_reward * h.N
+        if length_penalty is not None:
+            return score / h.N**length_penalty
         return score / h.N if length_norm else score
+
+    def take_as_they_come(extended):
+        """Whether as many have ended as patience waits for."""
+        n_running = 0
+        ranked = sorted(extended, key=rank, reverse=True)
+        for one, two in pairwise(ranked):
+            result.decide(rank(one), rank(two))
+        for h in ranked:
+            if n_running == beam:
+                break
+            n_running += not h.ended
+            if h.ended:
+                ended.append(h)
+            if len(ended) == max(1, round(patience * beam)):
+                return True
+        return False
 
     N, running, ended = 0, [model.start()], []
     while result.stopped is None:
@@ -289,11 +329,18 @@ def simple(
             ended = [h for h in places if h.ended]
         else:
             running = result.best([h for h in extended if not h.ended], beam, rank)
-            ended = result.best(ended + [h for h in extended if h.ended], beam, rank)
+            if patience is None:
+                ended = result.best(
+                    ended + [h for h in extended if h.ended], beam, rank
+                )
+            elif take_as_they_come(extended) and not forced:
+                result.stopped = "bound"
         result.running.append(len(running))
 
         if forced:
             result.stopped = "forced"
+        elif result.stopped:
+            pass
         elif not running:
             result.stopped = "ended"
         elif N >= limit and ended:

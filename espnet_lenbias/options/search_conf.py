@@ -58,6 +58,9 @@ POSSIBLE_VALUES = {
     "length_reward": "a number",
     "keep_ended": " or ".join(KEEP_ENDED),
     "coverage": "{weight: a number, threshold: a number of 0 or more, or left out}",
+    "length_penalty": "a number",
+    "patience": "a number above 0, up to 1000",
+    "label_smoothing": "a number from 0 to 1",
 }
 
 
@@ -129,10 +132,14 @@ class ExplicitLengthOptions:
     # Stop only when no later hypothesis can enter the n-best list (of `nbest`); without
     # it, as soon as none can become the best one.
     exact_nbest: bool = False
+    # The label smoothing that the decoder was trained with, which is taken out of its
+    # distribution (see :mod:`espnet_lenbias.search.rectification`); 0: nothing is.
+    label_smoothing: float = 0.0
 
     def __post_init__(self) -> None:
         if self.nbest is not None:
             _put(self, nbest=count("nbest", self.nbest))
+        _put(self, label_smoothing=_smoothing(self.label_smoothing))
         if self.score_threshold is not None:
             wanted = "a number of 0 or more (a log-prob)"
             threshold = number(
@@ -201,14 +208,29 @@ class SimpleOptions:
     # `length_norm` it shifts every rank alike and so changes nothing.
     length_reward: float = 0.0
     # "joint": ended and running hypotheses compete for the same K places. "separate":
-    # each kind has K places of its own, and only the length limit stops the search.
+    # each kind has K places of its own, and only the length limit stops the search, or
+    # `patience`.
     keep_ended: str = "joint"
     # A coverage term, {weight: ..., threshold: ...}; None: none.
     coverage: Coverage | None = None
+    # Rank and prune by the score divided by the length N to the power of this: 1 is
+    # `length_norm`; None: not.
+    length_penalty: float | None = None
+    # With ended ones kept apart: stop as soon as this times K hypotheses have ended,
+    # each of them better than the worst one that runs on (Kasai et al.); None: go on.
+    patience: float | None = None
+    # As for the search with an explicit length model.
+    label_smoothing: float = 0.0
+
+    @property
+    def length_exponent(self) -> float:
+        """The power of the length N that scores are divided by; 0: they are not."""
+        return 1.0 if self.length_norm else self.length_penalty or 0.0
 
     def __post_init__(self) -> None:
         if self.nbest is not None:
             _put(self, nbest=count("nbest", self.nbest))
+        _put(self, label_smoothing=_smoothing(self.label_smoothing))
         _put(self, length_norm=switch("length_norm", self.length_norm))
         if self.eos_threshold is not None:
             wanted = "a factor above 0 (around 1.5)"
@@ -221,6 +243,29 @@ class SimpleOptions:
             names = " or ".join(map(repr, KEEP_ENDED))
             raise ValueError(f"keep_ended must be {names}, not {self.keep_ended!r}")
         _put(self, coverage=coverage_term(self.coverage))
+        if self.length_penalty is not None:
+            _put(self, length_penalty=number("length_penalty", self.length_penalty))
+            if self.length_norm:
+                raise ValueError(
+                    "length_norm is length_penalty: 1: leave one of the two out"
+                )
+        if self.patience is not None:
+            wanted = "a number above 0, up to 1000 (1 to 5 is usual)"
+            patience = number(
+                "patience", self.patience, wanted, lambda p: 0 < p <= 1000
+            )
+            _put(self, patience=patience)
+            if self.keep_ended != "separate":
+                raise ValueError(
+                    "patience counts hypotheses that have ended and are kept apart: say "
+                    "keep_ended: separate"
+                )
+
+
+def _smoothing(value: float) -> float:
+    """Return the label smoothing, checked."""
+    wanted = "a number from 0 to 1 (the lsm_weight of the training)"
+    return number("label_smoothing", value, wanted, lambda s: 0 <= s <= 1)
 
 
 def _put(options: object, **values: object) -> None:

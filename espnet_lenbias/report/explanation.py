@@ -180,6 +180,11 @@ def why_stopped(trace: Trace) -> str:
     if trace.stopped == "empty":
         return "There was nothing to search: the encoder made no frame of the audio."
     stop = f"The search stopped after N = {last}: "
+    if trace.stopped == "bound" and not trace.p_end:
+        return (
+            f"{stop}as many hypotheses had ended as it waits for (patience), and no "
+            "later one counts."
+        )
     if trace.stopped == "bound":
         left = math.exp(trace.log_not_ended[-1]) * (1 - trace.p_end[-1])
         best = trace.best_final[-1]

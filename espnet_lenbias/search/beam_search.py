@@ -31,6 +31,7 @@ class ExplicitLengthBeamSearch(LabelSynchronousSearch):
         nbest: int | None = None,
         score_threshold: float | None = None,
         exact_nbest: bool = False,
+        label_smoothing: float = 0.0,
         **kwargs: Any,
     ):
         """Make a search.
@@ -40,10 +41,14 @@ class ExplicitLengthBeamSearch(LabelSynchronousSearch):
             nbest: How many hypotheses to return; None: all that have ended.
             score_threshold: Drop candidates so far below the best of their position.
             exact_nbest: Search on until the whole n-best list is certain.
+            label_smoothing: Of the decoder's training, to be taken out of its scores.
             **kwargs: Likewise.
         """
-        options = ExplicitLengthOptions(nbest, score_threshold, exact_nbest)
+        options = ExplicitLengthOptions(
+            nbest, score_threshold, exact_nbest, label_smoothing=label_smoothing
+        )
         super().__init__(*args, **kwargs, options=options)
+        self.label_smoothing = options.label_smoothing
         self.rule = ExplicitLengthRule(options, self.beam_size, self.eos)
 
 
@@ -63,6 +68,9 @@ class SimpleBeamSearch(LabelSynchronousSearch):
         length_reward: float = 0.0,
         keep_ended: str = "joint",
         coverage: Coverage | Mapping[str, float] | None = None,
+        length_penalty: float | None = None,
+        patience: float | None = None,
+        label_smoothing: float = 0.0,
         **kwargs: Any,
     ):
         """Make a search.
@@ -77,6 +85,11 @@ class SimpleBeamSearch(LabelSynchronousSearch):
             keep_ended: "joint" or "separate" places for ended and running hypotheses.
             coverage: {weight: ..., threshold: ...} of the coverage term, see
                 :class:`espnet_lenbias.options.search_conf.Coverage`.
+            length_penalty: Rank and prune by the score divided by the length to the
+                power of this.
+            patience: With "separate" places: stop when this times K hypotheses have
+                ended.
+            label_smoothing: Of the decoder's training, to be taken out of its scores.
             **kwargs: Likewise.
         """
         options = SimpleOptions(
@@ -86,6 +99,10 @@ class SimpleBeamSearch(LabelSynchronousSearch):
             length_reward,
             keep_ended,
             coverage_term(coverage),
+            length_penalty=length_penalty,
+            patience=patience,
+            label_smoothing=label_smoothing,
         )
         super().__init__(*args, **kwargs, options=options)
+        self.label_smoothing = options.label_smoothing
         self.rule = SimpleRule(options, self.beam_size, self.eos)

@@ -12,22 +12,23 @@ _NOT_SEEN = 1e-10
 
 
 def rank(
-    q: torch.Tensor, length: int, length_norm: bool, length_reward: float
+    q: torch.Tensor, length: int, exponent: float, length_reward: float
 ) -> torch.Tensor:
     """Return the ranking score of hypotheses with `length` labels, the end label counted.
 
-    The reward is added for each label; with `length_norm` the sum is divided by the
-    length.
+    The reward is added for each label; the sum is divided by length ** exponent. Length
+    normalisation has the exponent 1; the `length_penalty` of Hugging Face's and of
+    faster-whisper's beam search is the exponent.
 
     Args:
         q: Scores of any shape, all of hypotheses of this length.
         length: N >= 1.
-        length_norm: Whether to divide by N.
+        exponent: The power of N to divide by; 0: do not.
         length_reward: What each label adds.
     """
     if length_reward:
         q = q + length_reward * length
-    return q / length if length_norm else q
+    return q / length**exponent if exponent else q
 
 
 def may_end(step_scores: torch.Tensor, eos: int, threshold: float) -> torch.Tensor:

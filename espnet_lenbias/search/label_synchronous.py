@@ -42,10 +42,12 @@ class LabelSynchronousSearch(BeamSearch):
     Attributes:
         options: What `search_conf` holds.
         rule: What becomes of hypotheses that end; a subclass sets it.
+        label_smoothing: What is taken out of the decoder's scores; a subclass may set it.
         trace: How the last call went, one :class:`Trace` for each utterance.
     """
 
     rule: EndingRule
+    label_smoothing: float = 0.0
     __signature__: inspect.Signature
 
     def __init_subclass__(cls, **kwargs: Any):
@@ -208,7 +210,8 @@ class LabelSynchronousSearch(BeamSearch):
         """Return what the loop over positions needs of this search.
 
         Raises:
-            ValueError: The rule wants attention, and no scorer gives it.
+            ValueError: The rule wants attention, and no scorer gives it; or label
+                smoothing is to be taken out, and there is no decoder.
         """
         pre_beam = None
         if self.part_scorers and self.do_pre_beam:
@@ -243,7 +246,21 @@ class LabelSynchronousSearch(BeamSearch):
             beam_size=self.beam_size,
             eos=self.eos,
             nbest=self.options.nbest,
+            label_smoothing=self._smoothed(),
         )
+
+    def _smoothed(self) -> dict[str, float]:
+        """Return the label smoothing that is taken out of the scores of each decoder."""
+        if not self.label_smoothing:
+            return {}
+        # as in ESPnet, a decoder is what has it in its name
+        decoders = [name for name in self.scorers if "decoder" in name]
+        if not decoders:
+            raise ValueError(
+                "search_conf: label_smoothing corrects the scores of a decoder, and "
+                f"there is none among the scorers {list(self.scorers)}: leave it out"
+            )
+        return dict.fromkeys(decoders, self.label_smoothing)
 
     def _search_groups(
         self,

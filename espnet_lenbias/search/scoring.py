@@ -12,6 +12,7 @@ import torch
 from espnet_lenbias.errors import ScorerError
 from espnet_lenbias.scorers import Prefixes
 from espnet_lenbias.search.beam import Beam
+from espnet_lenbias.search.rectification import rectified
 from espnet_lenbias.search.setup import PreBeam, SearchSetup
 
 
@@ -63,6 +64,8 @@ def score_labels(
             part_ids = _pre_beam_ids(by, pre_beam, end_masked, setup.eos)
         result = adapter.step(states[name], prefixes, part_ids)
         scores = result.scores.to(beam.q.dtype)
+        if name in setup.label_smoothing:
+            scores = rectified(scores, setup.label_smoothing[name])
         final = adapter.final(result.state)
         if final is not None:
             scores = scores.clone()

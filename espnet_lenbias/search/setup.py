@@ -1,7 +1,7 @@
 """What a search consists of, as the loop over positions needs it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from espnet_lenbias.scorers import Adapter
@@ -29,6 +29,8 @@ class SearchSetup:
         beam_size: K.
         eos: The end label.
         nbest: How many hypotheses are returned; None: all that can be.
+        label_smoothing: Scorer name -> the label smoothing that is taken out of its
+            log-probs; others keep theirs.
     """
 
     adapters: Mapping[str, Adapter]
@@ -38,3 +40,4 @@ class SearchSetup:
     beam_size: int
     eos: int
     nbest: int | None
+    label_smoothing: Mapping[str, float] = field(default_factory=dict)

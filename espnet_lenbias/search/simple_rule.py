@@ -14,10 +14,10 @@ from espnet_lenbias.search.rules import Decision
 
 
 class SimpleState(NamedTuple):
-    """The ended hypotheses in the K places of each slot."""
+    """The ended hypotheses in the P places of each slot: K, or `patience` times K."""
 
-    rank: torch.Tensor  # (A, K) their ranking scores, -inf where a place is free
-    number: torch.Tensor  # (A, K) which of all ended ones each is, -1 where it is free
+    rank: torch.Tensor  # (A, P) their ranking scores, -inf where a place is free
+    number: torch.Tensor  # (A, P) which of all ended ones each is, -1 where it is free
     n_ended: torch.Tensor  # () how many have ended in all slots together
     finished: tuple[torch.Tensor, ...]  # the numbers in slots that have finished
 
@@ -37,9 +37,16 @@ class SimpleRule:
         """The coverage term of the search's options."""
         return self.options.coverage
 
+    @property
+    def n_places(self) -> int:
+        """How many ended hypotheses are held at most: P."""
+        if self.options.patience is None:
+            return self.beam_size
+        return max(1, round(self.options.patience * self.beam_size))
+
     def start(self, n_utts: int, device: torch.device) -> SimpleState:
-        """Start with no ended hypothesis in any of the K places, on the CPU."""
-        shape = (n_utts, self.beam_size)
+        """Start with no ended hypothesis in any of the P places, on the CPU."""
+        shape = (n_utts, self.n_places)
         return SimpleState(
             torch.full(shape, -math.inf, dtype=torch.float64),
             torch.full(shape, -1),
@@ -64,8 +71,8 @@ class SimpleRule:
     ) -> tuple[SimpleState, Decision]:
         """Rank the extensions with the ended ones and share the places out."""
         o = self.options
-        joint = o.keep_ended == "joint"
-        rank = heuristics.rank(q, length, o.length_norm, o.length_reward)
+        joint, patient = o.keep_ended == "joint", o.patience is not None
+        rank = heuristics.rank(q, length, o.length_exponent, o.length_reward)
         if coverage is not None:
             rank = rank + coverage.unsqueeze(1)
         candidates = on_cpu(
@@ -76,26 +83,35 @@ class SimpleRule:
         ends = possible & (candidates.labels == self.eos)
 
         # the places that ended hypotheses may take: all K against the running ones too
-        # ("joint"), or K of their own
+        # ("joint"), or P of their own
         rivals = values if joint else values.masked_fill(~ends, -math.inf)
+        if patient:
+            late = values <= _worst_running(values, possible & ~ends, self.beam_size)
+            rivals = rivals.masked_fill(late, -math.inf)
         contest = torch.cat([state.rank, rivals], dim=1)
-        winners = contest.topk(self.beam_size, dim=1)
+        order = contest
+        if patient:  # first come, first served: what has a place keeps it
+            order = contest.clone()
+            order[:, : self.n_places].masked_fill_(state.number >= 0, math.inf)
+        places = order.topk(self.n_places, dim=1).indices
+        winners = contest.gather(1, places)
         won = torch.zeros_like(contest, dtype=torch.bool)
-        won = won.scatter(1, winners.indices, winners.values > -math.inf)
-        won = won[:, state.rank.size(1) :]
+        won = won.scatter(1, places, winners > -math.inf)
+        won = won[:, self.n_places :]
         kept = won if joint else won | (possible & ~ends)
         ended = kept & ends
 
-        after = _with_winners(state, ended, winners.values, winners.indices)
+        after = _with_winners(state, ended, winners, places)
         n_running = (kept & ~ended).sum(dim=1)
         held = after.number >= 0
         row = [n_running + held.sum(dim=1), n_running, after.rank.amax(dim=1)]
+        full = held.all(dim=1) if patient else torch.zeros_like(held[:, 0])
         return after, Decision(
             candidates,
             kept,
             ended,
             values,
-            torch.zeros_like(n_running, dtype=torch.bool),
+            full,
             held.any(dim=1),
             torch.stack([values.double() for values in row], dim=1),
         )
@@ -129,6 +145,24 @@ class SimpleRule:
         return mask
 
 
+def _worst_running(
+    values: torch.Tensor, running: torch.Tensor, beam_size: int
+) -> torch.Tensor:
+    """Return the rank of the K-th best that runs on; -inf where there are fewer.
+
+    Args:
+        values: (A, C) ranks of the candidates.
+        running: (A, C) bool, which of them run on: K at most.
+        beam_size: K.
+
+    Returns:
+        (A, 1).
+    """
+    worst = values.masked_fill(~running, math.inf).amin(dim=1, keepdim=True)
+    few = running.sum(dim=1, keepdim=True) < beam_size
+    return worst.masked_fill(few, -math.inf)
+
+
 def _with_winners(
     state: SimpleState, ended: torch.Tensor, rank: torch.Tensor, place: torch.Tensor
 ) -> SimpleState:
@@ -137,8 +171,8 @@ def _with_winners(
     Args:
         state: Before.
         ended: (A, C) bool, the candidates that have ended and won a place.
-        rank: (A, K) what the winners rank by.
-        place: (A, K) where each lies: among the K places, then the C candidates.
+        rank: (A, P) what the winners rank by.
+        place: (A, P) where each lies: among the P places, then the C candidates.
     """
     order = ended.flatten().cumsum(0).view_as(ended) - 1 + state.n_ended
     number = torch.cat([state.number, order.masked_fill(~ended, -1)], dim=1)

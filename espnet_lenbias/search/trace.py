@@ -16,7 +16,8 @@ class Trace:
     Simple search has no ending probabilities: `p_end` and `log_not_ended` stay empty.
     """
 
-    # Why it stopped: "bound" (no later hypothesis could win), "ended" (nothing runs on),
+    # Why it stopped: "bound" (no later hypothesis could win, or with `patience`: enough
+    # have ended), "ended" (nothing runs on),
     # "limit" (of the length), "forced" (limit reached, or no label possible, with
     # nothing ended), "empty" (no frames).
     stopped: str = ""

@@ -13,6 +13,7 @@ tuning_utterances=16                      # of dev-other, to tune on at beam 64
 lm_weights="0.1 0.2 0.4"                  # tried
 rows="simple simple_heuristics explicit_length"
 related="length_norm eos_threshold length_reward coverage_frames coverage_log length_reward_coverage separate separate_heuristics"
+rivals="patience length_penalty patience_length_penalty simple_rectified explicit_length_rectified"
 beams="32 64 128 5000"
 sets="dev-clean dev-other test-clean test-other"
 nj=1
@@ -39,8 +40,9 @@ tune() {  # tune <folder for the configs> <LM scale>...: every row at its best a
     local out=$dir/$1; shift
     if [ -f "$out/tuned" ]; then return; fi
     "$PYTHON" -m local.tune "$dir/model.yaml" "$out" --data "data_$tuning_utterances" --sets dev-other --lm_weight "$@" \
-        --rows $rows optimal $related \
-        --coverage_weight 0.1 0.2 --coverage_threshold 0.3 0.5 --length_reward 0.1 0.3 0.5 --eos_threshold 1.0 1.25 1.5 2.0
+        --rows $rows optimal $related $rivals \
+        --coverage_weight 0.1 0.2 --coverage_threshold 0.3 0.5 --length_reward 0.1 0.3 0.5 --eos_threshold 1.0 1.25 1.5 2.0 \
+        --patience 0.5 1.0 2.0 --length_penalty 0.5 1.0 1.5 --label_smoothing 0.1 0.3 1.0
     touch "$out/tuned"
 }
 
@@ -52,6 +54,6 @@ for conf in without_lm with_lm; do
     run --stage 3 --stop_stage 3 --conf "$dir/$conf" --sets "$sets" --beams "$beams" --rows "$rows optimal:5000"
 done
 for conf in without_lm with_lm; do
-    run --stage 3 --stop_stage 3 --conf "$dir/$conf" --sets dev-other --beams "$beams" --rows "$related"
+    run --stage 3 --stop_stage 3 --conf "$dir/$conf" --sets dev-other --beams "$beams" --rows "$related $rivals"
 done
 run --stage 4 --stop_stage 4

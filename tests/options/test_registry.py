@@ -119,6 +119,23 @@ def test_unknown_search_names_the_nearest():
         ),
         ("simple", {"keep_ended": "both"}, "keep_ended must be 'joint' or 'separate'"),
         ("explicit_length", ["score_threshold"], "must be a mapping of options"),
+        (
+            "simple",
+            {"length_norm": True, "length_penalty": 0.6},
+            "length_norm is length_penalty: 1: leave one of the two out",
+        ),
+        ("simple", {"patience": 2}, "patience counts .* say keep_ended: separate"),
+        (
+            "simple",
+            {"patience": 0, "keep_ended": "separate"},
+            "patience must be a number above 0, up to 1000 .*, not 0",
+        ),
+        (
+            "explicit_length",
+            {"label_smoothing": 1.5},
+            "label_smoothing must be a number from 0 to 1 .*lsm_weight.*, not 1.5",
+        ),
+        ("simple", {"label_smoothing": "auto"}, "label_smoothing must be a number"),
     ],
 )
 def test_mistakes_in_search_conf(search, conf, message):

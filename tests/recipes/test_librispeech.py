@@ -27,6 +27,7 @@ PACKED = bundled("asr_transformer")
 SLICE = MINI / "slice" / "LibriSpeech"
 
 NORM, EOS = {"length_norm": True}, {"eos_threshold": 1.5}
+PATIENCE = {"keep_ended": "separate", "patience": 1.0}
 FRAMES = {"coverage": {"weight": 0.2, "threshold": 0.3}}
 
 # Row -> its search and search_conf.
@@ -42,6 +43,11 @@ ROWS = {
     "length_reward_coverage": ("simple", {"length_reward": 0.3} | FRAMES),
     "separate": ("simple", {"keep_ended": "separate"}),
     "separate_heuristics": ("simple", NORM | EOS | {"keep_ended": "separate"}),
+    "patience": ("simple", PATIENCE),
+    "length_penalty": ("simple", {"length_penalty": 1.0}),
+    "patience_length_penalty": ("simple", PATIENCE | {"length_penalty": 1.0}),
+    "simple_rectified": ("simple", {"label_smoothing": 0.1}),
+    "explicit_length_rectified": ("explicit_length", {"label_smoothing": 0.1}),
     "explicit_length": ("explicit_length", {}),
     "optimal": ("explicit_length", {"score_threshold": 8.0}),
 }
@@ -58,7 +64,7 @@ def _run(*command: object, cwd: Path = RECIPE) -> subprocess.CompletedProcess:
         env={
             **os.environ,
             "PYTHON": sys.executable,
-            "PYTHONPATH": str(RECIPE),
+            "PYTHONPATH": f"{RECIPE}:{RECIPE.parents[1]}",
             "OMP_NUM_THREADS": "1",
         },
     )
@@ -402,6 +408,9 @@ TRIED = {
     "length_reward": [0.1],
     "coverage_weight": [0.2, 0.3],
     "coverage_threshold": [0.5, 0.6],
+    "patience": [1.0, 2.0],
+    "length_penalty": [0.5, 1.0, 1.5],
+    "label_smoothing": [0.1, 1.0],
 }
 
 
@@ -419,6 +428,9 @@ def _config(row: str) -> dict:
         ("coverage_log", 2 * 2),
         ("coverage_frames", 2 * 2 * 2),
         ("length_reward_coverage", 2 * 1 * 2 * 2),
+        ("patience", 2 * 2),
+        ("patience_length_penalty", 2 * 2 * 3),
+        ("explicit_length_rectified", 2 * 2),
     ],
 )
 def test_the_grid_has_what_the_row_has(row, points, settings):
@@ -448,6 +460,8 @@ def test_the_edge_of_the_grid(settings):
     assert edge(lm_weight=0.0, eos_threshold=1.5) == []  # none is to be tried below 0
     assert edge(lm_weight=0.4, eos_threshold=1.0) == ["lm_weight", "eos_threshold"]
     assert edge(length_reward=0.1) == []  # the only one
+    assert edge(patience=2.0, label_smoothing=0.1) == ["patience", "label_smoothing"]
+    assert edge(label_smoothing=1.0) == []  # there is none above 1
 
 
 def test_rows_that_need_another_model_are_not_tuned_together(settings):
@@ -469,6 +483,28 @@ def test_the_best_setting_and_among_equal_ones_that_inside_the_grid(settings):
     assert best.values["eos_threshold"] == 1.5
     best = settings.choose("a", grid, errors(49, 50, 60, 10, 20), TRIED)
     assert best.values["eos_threshold"] == 1.0
+
+
+def test_the_oversmoothing_rate_of_sets(corpus):
+    """Of two utterances; without label smoothing in it, fewer positions are."""
+    assert _run_sh(corpus, "--stop_stage", 2, "--utterances", 2).returncode == 0
+    out = corpus / "rate"
+    model = corpus / "exp" / "asr_transformer_2" / "model.yaml"
+    options = ("--data", corpus / "data_2", "--sets", "dev-clean", "--lm_weight", 1.5)
+    run = _local("oversmoothing", model, out, *options, "--label_smoothing", 0.0, 0.1)
+    assert run.returncode == 0, run.stderr
+    assert (out / "oversmoothing.md").read_text() in run.stdout
+    with (out / "oversmoothing.csv").open(newline="") as f:
+        plain, rectified = csv.DictReader(f)
+    assert (plain["dataset"], plain["utterances"]) == ("dev-clean", "2")
+    assert plain["positions"] == rectified["positions"]
+    assert 0 <= float(rectified["rate"]) < float(plain["rate"]) <= 100
+
+    run = _local("oversmoothing", model, out, *options, "--label_smoothing", 2.0)
+    assert run.returncode == 1
+    assert "oversmoothing.py: " in run.stderr
+    assert "label_smoothing must be a number from 0 to 1" in run.stderr
+    assert "Traceback" not in run.stderr
 
 
 def test_tuning_finds_what_decoding_finds(corpus):

@@ -173,6 +173,12 @@ def test_the_best_may_have_ended_before_the_search_could_stop():
             "that is the length limit .*, with 1 still running",
         ),
         (
+            "bound",
+            [2, 4],
+            [2, 2],
+            "after N = 2: as many hypotheses had ended as it waits for .patience",
+        ),
+        (
             "forced",
             [2, 1],
             [2, 0],

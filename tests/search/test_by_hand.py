@@ -385,6 +385,37 @@ def test_length_reward_is_normalised_with_the_rest():
     assert scores(hyps) == near([(math.log(0.2058) + 2.0) / 4])
 
 
+def test_length_penalty():
+    # The score over the square root of N.
+    # N=1: a log(.6) = -.511, $ log(.25) = -1.386.
+    # N=2: ab log(.42)/1.414 = -.613, $ -1.386 (aa log(.12)/1.414 = -1.499).
+    # N=3: aba log(.294)/1.732 = -.707, $ -1.386 (abb log(.084)/1.732 = -1.430).
+    # N=4: aba$ log(.2058)/2 = -.790, $ -1.386 (abaa log(.0588)/2 = -1.417). All ended.
+    hyps, trace = simple(BIASED, 2, length_penalty=0.5)
+    assert outputs(hyps) == [(A, B, A, END), (END,)]
+    assert scores(hyps) == near([math.log(0.2058) / 2, math.log(0.25)])
+    assert [h.original_score for h in hyps] == near(logs(0.2058, 0.25))
+    assert (trace.steps, trace.stopped) == (4, "ended")
+    # aba$: -1.581 / 4 ** .1 = -1.376, and / 4 ** .09 = -1.395; $ -1.386 between them.
+    assert outputs(simple(BIASED, 2, length_penalty=0.1)[0])[0] == (A, B, A, END)
+    assert outputs(simple(BIASED, 2, length_penalty=0.09)[0])[0] == (END,)
+
+
+def test_length_penalty_of_one_is_length_norm():
+    of_one, of_norm = (
+        simple(BIASED, 2, **conf)[0]
+        for conf in ({"length_penalty": 1}, {"length_norm": True})
+    )
+    assert outputs(of_one) == outputs(of_norm)
+    assert scores(of_one) == scores(of_norm)
+
+
+def test_length_reward_is_under_the_length_penalty():
+    # Beam 1: a, ab, aba, aba$: (log(.2058) + 4 * .5) / 4 ** 2.
+    hyps, _ = simple(BIASED, 1, length_reward=0.5, length_penalty=2)
+    assert scores(hyps) == near([(math.log(0.2058) + 2.0) / 16])
+
+
 @pytest.mark.parametrize("factor, running", [(1.5, 2), (2.5, 1)])
 def test_eos_threshold(factor, running):
     # log(.35) = -1.050, log(.6) = -.511: 1.5 times that is -.766, 2.5 times it is -1.277.
@@ -417,6 +448,71 @@ def test_separate_is_more_biased_than_joint():
     # Joint: a, ab, aba, aba$, and $ has no place. Separate: it has one, and .25 > .2058.
     assert outputs(simple(BIASED, 1)[0]) == [(A, B, A, END)]
     assert outputs(simple(BIASED, 1, keep_ended="separate")[0]) == [(END,)]
+
+
+# Patience: what is looked at, best first, up to the K-th one that runs on
+
+
+def patient(table, beam, patience, **conf):
+    return simple(table, beam, keep_ended="separate", patience=patience, **conf)
+
+
+def test_patience_of_one_stops_when_as_many_have_ended_as_the_beam_has_places():
+    # N=1: a .6 runs, $ .3 has ended, b .1 runs. N=2: a$ .42 is the second one.
+    hyps, trace = patient(SHORT, 2, 1)
+    assert outputs(hyps) == [(A, END), (END,)]
+    assert scores(hyps) == near(logs(0.42, 0.3))
+    assert (trace.steps, trace.stopped) == (2, "bound")
+    # to the limit without it
+    assert simple(SHORT, 2, keep_ended="separate")[1].steps == 8
+
+
+@pytest.mark.parametrize(
+    "patience, also", [(1.5, [(A, B, END)]), (2, [(A, B, END), (A, A, END)])]
+)
+def test_more_patience(patience, also):
+    # N=1, 2: as above; ab .12 and aa .06 run on, and b$ .02 comes behind them.
+    # N=3: ab$ .096, then aa$ .048 (aba .018, aaa .009): the third and the fourth.
+    hyps, trace = patient(SHORT, 2, patience)
+    assert outputs(hyps) == [(A, END), (END,), *also]
+    assert scores(hyps) == near(logs(0.42, 0.3, 0.096, 0.048)[: len(hyps)])
+    assert list(trace.running)[:2] == [2, 2]
+    assert list(trace.kept)[:2] == [3, 4]
+    assert (trace.steps, trace.stopped) == (3, "bound")
+
+
+def test_patience_counts_only_what_ends_before_the_worst_that_runs_on():
+    # Beam 1: a .6, ab .42, aba .294, aba$ .2058, the first that is the best.
+    # One of K places apart: $ .25, at once.
+    hyps, trace = patient(BIASED, 1, 1)
+    assert outputs(hyps) == [(A, B, A, END)]
+    assert trace.steps == 4
+    assert outputs(simple(BIASED, 1, keep_ended="separate")[0]) == [(END,)]
+
+
+def test_less_than_one_place_of_patience_is_one():
+    assert outputs(patient(BIASED, 1, 0.1)[0]) == [(A, B, A, END)]
+    # Beam 2: a .6 runs, then $ .25.
+    hyps, trace = patient(BIASED, 2, 0.5)
+    assert (outputs(hyps), trace.steps) == ([(END,)], 1)
+
+
+def test_patience_does_not_pass_the_limit():
+    hyps, trace = patient(SHORT, 2, 5, maxlenratio=-2)
+    assert outputs(hyps) == [(A, END), (END,)]
+    assert (trace.steps, trace.stopped) == (2, "limit")
+    # Nothing ends within two labels.
+    hyps, trace = patient(LONG, 2, 1, frames=2)
+    assert outputs(hyps) == [(A, B, END), (A, A, END)]
+    assert (trace.steps, trace.stopped) == (3, "forced")
+
+
+def test_patience_ranks_by_the_length_penalty():
+    # As with Hugging Face's search: q / N. $ log(.3), a$ log(.42) / 2, ab$ log(.096) / 3.
+    hyps, _ = patient(SHORT, 2, 1.5, length_penalty=1)
+    assert outputs(hyps) == [(A, END), (A, B, END), (END,)]
+    expected = [math.log(0.42) / 2, math.log(0.096) / 3, math.log(0.3)]
+    assert scores(hyps) == near(expected)
 
 
 # The length bias

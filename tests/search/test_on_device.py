@@ -36,6 +36,8 @@ SEARCHES = {
     "threshold": (ExplicitLengthBeamSearch, {"score_threshold": 3.0}),
     "simple": (SimpleBeamSearch, {}),
     "separate": (SimpleBeamSearch, {"keep_ended": "separate"}),
+    "patience": (SimpleBeamSearch, {"keep_ended": "separate", "patience": 1.5}),
+    "rectified": (ExplicitLengthBeamSearch, {"label_smoothing": 0.1}),
     "heuristics": (SimpleBeamSearch, {"eos_threshold": 1.5, "length_reward": 0.5}),
     "coverage": (SimpleBeamSearch, {"coverage": {"weight": 0.3, "threshold": 0.5}}),
     # its rule decides on the device

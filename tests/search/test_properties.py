@@ -20,6 +20,8 @@ SEARCHES = {
     "simple": (SimpleBeamSearch, {}),
     "norm": (SimpleBeamSearch, {"length_norm": True, "eos_threshold": 1.5}),
     "separate": (SimpleBeamSearch, {"keep_ended": "separate"}),
+    "patience": (SimpleBeamSearch, {"keep_ended": "separate", "patience": 1.5}),
+    "rectified": (ExplicitLengthBeamSearch, {"label_smoothing": 0.1}),
 }
 
 

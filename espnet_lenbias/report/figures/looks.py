@@ -1,7 +1,7 @@
 """How searches look in figures: one colour, marker and line each, the same everywhere.
 
-The paper's searches have fixed looks. Any other has the colour of its family, with a
-marker and a line of its own.
+The paper's searches, and the rivals of the recipes, have fixed looks. Any other has the
+colour of its family, with a marker and a line of its own.
 """
 
 from collections.abc import Iterable, Mapping
@@ -55,6 +55,11 @@ _LOOKS: dict[tuple[str, tuple[str, ...]], Look] = {
     (SIMPLE, ("coverage.threshold", "length_reward")): Look("#A6761D", ">", "--"),
     (SIMPLE, ("keep_ended",)): Look("#000000", "*", ":"),
     (SIMPLE, ("eos_threshold", "keep_ended", "length_norm")): Look("#555555", "h", ":"),
+    (SIMPLE, ("keep_ended", "patience")): Look("#1B7837", "o", "-."),
+    (SIMPLE, ("length_penalty",)): Look("#E78AC3", "s", "-."),
+    (SIMPLE, ("keep_ended", "length_penalty", "patience")): Look("#7FBF7B", "v", "-."),
+    (SIMPLE, ("label_smoothing",)): Look("#B2182B", "P", "-."),
+    (PROPOSED, ("label_smoothing",)): Look("#2166AC", "D", "--"),
 }
 _OTHER = "#999999"
 

@@ -15,7 +15,13 @@ PLACES = {
     "length_reward": ("search_conf", "length_reward"),
     "coverage_weight": ("search_conf", "coverage", "weight"),
     "coverage_threshold": ("search_conf", "coverage", "threshold"),
+    "patience": ("search_conf", "patience"),
+    "length_penalty": ("search_conf", "length_penalty"),
+    "label_smoothing": ("search_conf", "label_smoothing"),
 }
+
+# What has a largest value: nothing is sought beyond it, nor below 0.
+_LARGEST = {"label_smoothing": 1.0}
 
 # What a row can have for itself; all else is the model's, and so the same for all rows.
 _OF_A_ROW = {"search", "search_conf", "beam_size", "lm_weight"}
@@ -85,11 +91,11 @@ def choose(
 
 
 def at_the_edge(setting: Setting, tried: Mapping[str, Sequence[float]]) -> list[str]:
-    """Return what has the lowest or highest value tried; nothing is sought below 0."""
+    """Return what has the lowest or highest value tried, with values beyond it."""
     return [
         name
         for name, value in setting.values.items()
-        if value and len(set(tried[name])) > 1
+        if value and value != _LARGEST.get(name) and len(set(tried[name])) > 1
         if value in (min(tried[name]), max(tried[name]))
     ]
 

@@ -42,6 +42,9 @@ TRIED = {
     "length_reward": [0.1, 0.3, 0.5, 1.0],
     "coverage_weight": [0.05, 0.1, 0.2, 0.4],
     "coverage_threshold": [0.1, 0.3, 0.5],
+    "patience": [0.5, 1.0, 2.0, 4.0],
+    "length_penalty": [0.5, 0.75, 1.0, 1.25],
+    "label_smoothing": [0.05, 0.1, 0.3, 1.0],
 }
 
 
@@ -55,6 +58,9 @@ class Line:
     length_reward: str = column("length reward")
     coverage_weight: str = column("coverage weight")
     coverage_threshold: str = column("coverage threshold")
+    patience: str = column("patience")
+    length_penalty: str = column("length penalty")
+    label_smoothing: str = column("label smoothing")
     wer: float = column("WER %", ".2f")
     insertions: int = column("ins")
     deletions: int = column("del")
