@@ -7,6 +7,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from espnet_lenbias.options.repeat_limit import RepeatLimit, read_repeat_limit
 from espnet_lenbias.options.search_conf import (
     Coverage,
     ExplicitLengthOptions,
@@ -31,6 +32,9 @@ class ExplicitLengthBeamSearch(LabelSynchronousSearch):
         nbest: int | None = None,
         score_threshold: float | None = None,
         exact_nbest: bool = False,
+        stop_margin: float | None = None,
+        stop_length: float | None = None,
+        repeat_limit: RepeatLimit | Mapping[str, int] | int | None = None,
         **kwargs: Any,
     ):
         """Make a search.
@@ -40,10 +44,24 @@ class ExplicitLengthBeamSearch(LabelSynchronousSearch):
             nbest: How many hypotheses to return; None: all that have ended.
             score_threshold: Drop candidates so far below the best of their position.
             exact_nbest: Search on until the whole n-best list is certain.
+            stop_margin: Stop when no running q is above the best ended one's minus this;
+                not safe by proof.
+            stop_length: Stop behind this factor times the length of the best ended one,
+                and 20 positions more; not safe by proof.
+            repeat_limit: How many times a cycle of labels may stand in a row, see
+                :class:`espnet_lenbias.options.repeat_limit.RepeatLimit`.
             **kwargs: Likewise.
         """
-        options = ExplicitLengthOptions(nbest, score_threshold, exact_nbest)
+        options = ExplicitLengthOptions(
+            nbest,
+            score_threshold,
+            exact_nbest,
+            stop_margin,
+            stop_length,
+            read_repeat_limit(repeat_limit),
+        )
         super().__init__(*args, **kwargs, options=options)
+        self.repeat_limit = options.repeat_limit
         self.rule = ExplicitLengthRule(options, self.beam_size, self.eos)
 
 
@@ -63,6 +81,7 @@ class SimpleBeamSearch(LabelSynchronousSearch):
         length_reward: float = 0.0,
         keep_ended: str = "joint",
         coverage: Coverage | Mapping[str, float] | None = None,
+        repeat_limit: RepeatLimit | Mapping[str, int] | int | None = None,
         **kwargs: Any,
     ):
         """Make a search.
@@ -77,6 +96,8 @@ class SimpleBeamSearch(LabelSynchronousSearch):
             keep_ended: "joint" or "separate" places for ended and running hypotheses.
             coverage: {weight: ..., threshold: ...} of the coverage term, see
                 :class:`espnet_lenbias.options.search_conf.Coverage`.
+            repeat_limit: How many times a cycle of labels may stand in a row, see
+                :class:`espnet_lenbias.options.repeat_limit.RepeatLimit`.
             **kwargs: Likewise.
         """
         options = SimpleOptions(
@@ -86,6 +107,8 @@ class SimpleBeamSearch(LabelSynchronousSearch):
             length_reward,
             keep_ended,
             coverage_term(coverage),
+            repeat_limit=read_repeat_limit(repeat_limit),
         )
         super().__init__(*args, **kwargs, options=options)
+        self.repeat_limit = options.repeat_limit
         self.rule = SimpleRule(options, self.beam_size, self.eos)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import torch
 
 from espnet_lenbias.espnet_compat import BeamSearch, ScorerInterface
+from espnet_lenbias.options.repeat_limit import RepeatLimit
 from espnet_lenbias.options.values import count, number, switch, whole
 from espnet_lenbias.scorers import (
     Adapter,
@@ -42,10 +43,13 @@ class LabelSynchronousSearch(BeamSearch):
     Attributes:
         options: What `search_conf` holds.
         rule: What becomes of hypotheses that end; a subclass sets it.
+        repeat_limit: How often a cycle of labels may repeat; None: as often as it likes.
+            A subclass that has it as an option sets it.
         trace: How the last call went, one :class:`Trace` for each utterance.
     """
 
     rule: EndingRule
+    repeat_limit: RepeatLimit | None = None
     __signature__: inspect.Signature
 
     def __init_subclass__(cls, **kwargs: Any):
@@ -243,6 +247,7 @@ class LabelSynchronousSearch(BeamSearch):
             beam_size=self.beam_size,
             eos=self.eos,
             nbest=self.options.nbest,
+            repeat_limit=self.repeat_limit,
         )
 
     def _search_groups(

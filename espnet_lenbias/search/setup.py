@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from espnet_lenbias.options.repeat_limit import RepeatLimit
 from espnet_lenbias.scorers import Adapter
 from espnet_lenbias.search.rules import EndingRule
 
@@ -29,6 +30,7 @@ class SearchSetup:
         beam_size: K.
         eos: The end label.
         nbest: How many hypotheses are returned; None: all that can be.
+        repeat_limit: How often a cycle of labels may repeat; None: as often as it likes.
     """
 
     adapters: Mapping[str, Adapter]
@@ -38,3 +40,4 @@ class SearchSetup:
     beam_size: int
     eos: int
     nbest: int | None
+    repeat_limit: RepeatLimit | None = None

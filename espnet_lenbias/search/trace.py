@@ -17,8 +17,9 @@ class Trace:
     """
 
     # Why it stopped: "bound" (no later hypothesis could win), "ended" (nothing runs on),
-    # "limit" (of the length), "forced" (limit reached, or no label possible, with
-    # nothing ended), "empty" (no frames).
+    # "early" (by an option, though a later one could have won), "limit" (of the length),
+    # "forced" (limit reached, or no label possible, with nothing ended), "empty" (no
+    # frames).
     stopped: str = ""
     p_end: list[float] = field(default_factory=list)  # eq. 3
     log_not_ended: list[float] = field(default_factory=list)  # over n < N
