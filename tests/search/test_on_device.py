@@ -36,6 +36,8 @@ SEARCHES = {
     "simple": (SimpleBeamSearch, {}),
     "separate": (SimpleBeamSearch, {"keep_ended": "separate"}),
     "heuristics": (SimpleBeamSearch, {"eos_threshold": 1.5, "length_reward": 0.5}),
+    "repeats": (ExplicitLengthBeamSearch, {"repeat_limit": 1, "stop_margin": 1.0}),
+    "simple repeats": (SimpleBeamSearch, {"repeat_limit": {"times": 1, "labels": 3}}),
     "coverage": (SimpleBeamSearch, {"coverage": {"weight": 0.3, "threshold": 0.5}}),
     # its rule decides on the device
     "first end": (FirstEndBeamSearch, {}),

@@ -103,7 +103,9 @@ class Case:
 
     def limit_of_repeats(self):
         """None, or times and labels."""
-        return {"repeat_limit": self.draw.choice([None, (1, 1), (1, 3), (2, 2), (1, 9)])}
+        return {
+            "repeat_limit": self.draw.choice([None, (1, 1), (1, 3), (2, 2), (1, 9)])
+        }
 
     def simple_options(self):
         draw, options = self.draw, {}
