@@ -191,6 +191,12 @@ def why_stopped(trace: Trace) -> str:
         )
     if trace.stopped == "ended":
         return f"{stop}all hypotheses that were kept have ended, and none runs on."
+    if trace.stopped == "early":
+        return (
+            f"{stop}stop_margin or stop_length of search_conf gives up here, with "
+            f"{trace.running[-1]} still running, one of which could have won. The best "
+            "that had ended won."
+        )
     if trace.stopped == "limit":
         return (
             f"{stop}that is the length limit (maxlenratio), with {trace.running[-1]} "

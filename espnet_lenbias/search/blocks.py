@@ -153,7 +153,7 @@ class BlockDecoding:
         every = torch.ones(len(so_far), dtype=torch.bool)
         hyps = so_far.nbest(1, every, self._setup.nbest)[0]
         for hyp in hyps:
-            hyp.steps = length
+            hyp.steps, hyp.stopped = length, "waiting"
         return hyps
 
     def trace_so_far(self) -> Trace:

@@ -273,7 +273,7 @@ class LabelSynchronousSearch(BeamSearch):
             ):
                 results[b], self.trace[b] = hyps, trace
                 for hyp in hyps:
-                    hyp.steps = trace.steps
+                    hyp.steps, hyp.stopped = trace.steps, trace.stopped
         return results
 
     def _room(self, primer: list[int]) -> int | None:
@@ -303,6 +303,7 @@ class LabelSynchronousSearch(BeamSearch):
             scores={name: Score(0.0) for name in self.scorers},
             original_score=0.0,
             forced=True,
+            stopped="empty",
         )
 
 

@@ -172,6 +172,7 @@ def test_the_best_may_have_ended_before_the_search_could_stop():
             [2, 1],
             "that is the length limit .*, with 1 still running",
         ),
+        ("early", [2, 2], [2, 1], "gives up here, with 1 still running"),
         (
             "forced",
             [2, 1],
