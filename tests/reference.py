@@ -66,6 +66,11 @@ class Result:
     best_final: list = field(default_factory=list)
     gap: float = math.inf  # how near a decision came to a tie
 
+    def columns(self):
+        """What has a value for each position."""
+        named = (self.p_end, self.log_not_ended, self.kept, self.running)
+        return (*named, self.best_final)
+
     def decide(self, a, b):
         """a > b, with a note of how near it was."""
         if abs(a - b) < self.gap:
@@ -123,10 +128,33 @@ def no_frames(model, result):
     )
 
 
-def extend(model, hyp, result, end_allowed=True, end_only=False, eos_threshold=None):
+def one_too_many(labels, repeat_limit):
+    """Whether the labels end in more copies of a cycle than the limit allows."""
+    if repeat_limit is None:
+        return False
+    times, longest = repeat_limit
+    return any(
+        len(labels) >= (times + 1) * p
+        and labels[-(times + 1) * p :] == labels[-p:] * (times + 1)
+        for p in range(1, longest + 1)
+    )
+
+
+def extend(
+    model,
+    hyp,
+    result,
+    end_allowed=True,
+    end_only=False,
+    eos_threshold=None,
+    repeat_limit=None,
+):
     """All hypotheses that are `hyp` and one more label, without the impossible ones."""
+    text = hyp.prefix[len(model.start().prefix) :]
+    masked = {v for v in range(model.end) if one_too_many((*text, v), repeat_limit)}
     step = model.log_probs(hyp.prefix)
-    candidates = pre_beam(model, step, result, end_allowed)
+    candidates = pre_beam(model, step, result, end_allowed, masked)
+    candidates = [v for v in candidates if v not in masked]
     score = {
         v: model.weighted({k: row[v] for k, row in step.items()}) for v in candidates
     }
@@ -158,10 +186,11 @@ def extend(model, hyp, result, end_allowed=True, end_only=False, eos_threshold=N
     return extended
 
 
-def pre_beam(model, step, result, end_allowed):
+def pre_beam(model, step, result, end_allowed, masked):
     """The labels that partial scorers are asked for, and the end label.
 
-    Below the minimum length the end label takes none of the places.
+    Below the minimum length the end label takes none of the places, and neither does a
+    label that is one repetition too many.
     """
     if model.pre_beam is None or model.pre_beam[1] >= model.vocab:
         return list(range(model.vocab))
@@ -175,16 +204,24 @@ def pre_beam(model, step, result, end_allowed):
         rank = list(step[key])
     if not end_allowed:
         rank[model.end] = IMPOSSIBLE
+    for v in masked:
+        rank[v] = IMPOSSIBLE
     return sorted({*result.best(range(model.vocab), size, rank.__getitem__), model.end})
 
 
 def end_by_force(model, running):
-    """Where no label is possible at all."""
+    """Where no label is possible at all; the end label is scored all the same."""
+
+    def of_end(name, prefix):
+        score = model.log_probs(prefix)[name][model.end]
+        return score + model.scorers[name].final(model.utterance, prefix)
+
     return [
         replace(
             h,
             prefix=(*h.prefix, model.end),
             q=IMPOSSIBLE,
+            scores={k: s + of_end(k, h.prefix) for k, s in h.scores.items()},
             score=IMPOSSIBLE,
             N=h.N + 1,
             ended=True,
@@ -204,6 +241,9 @@ def explicit_length(
     nbest=None,
     exact_nbest=False,
     early_stop=True,
+    stop_margin=None,
+    stop_length=None,
+    repeat_limit=None,
 ):
     """Algorithm 1."""
     result = Result()
@@ -215,10 +255,17 @@ def explicit_length(
         N += 1
         forced = N > limit
         extended = [
-            new for h in B for new in extend(model, h, result, N > minimum, forced)
+            new
+            for h in B
+            for new in extend(
+                model, h, result, N > minimum, forced, repeat_limit=repeat_limit
+            )
         ]
         if not extended and not k_best:
             result.stopped, result.steps, k_best = "forced", N, end_by_force(model, B)
+            nothing_kept = [0.0, log_not_ended, 0, 0, IMPOSSIBLE]
+            for column, value in zip(result.columns(), nothing_kept, strict=True):
+                column.append(value)
             break
 
         # Beam pruning: first by score, then by number.
@@ -239,11 +286,10 @@ def explicit_length(
         k_best = sorted(k_best + B_end, key=lambda h: h.score, reverse=True)
 
         result.steps = N
-        result.p_end.append(p_end)
-        result.log_not_ended.append(log_not_ended)
-        result.kept.append(len(kept))
-        result.running.append(len(B))
-        result.best_final.append(k_best[0].score if k_best else IMPOSSIBLE)
+        best_final = k_best[0].score if k_best else IMPOSSIBLE
+        row = [p_end, log_not_ended, len(kept), len(B), best_final]
+        for column, value in zip(result.columns(), row, strict=True):
+            column.append(value)
 
         # 1 - p_sum_end / p_sum, written so that no digits are lost where p_end is near 1
         log_not_ended += log_sum([h.q for h in B]) - log_p_sum if B else IMPOSSIBLE
@@ -259,9 +305,20 @@ def explicit_length(
             result.stopped = "bound"
         elif not B:
             result.stopped = "ended"
+        elif k_best and gives_up(result, N, k_best[0], B, stop_margin, stop_length):
+            result.stopped = "early"
         elif N >= limit and k_best:
             result.stopped = "limit"
     return result.finish(k_best, nbest)
+
+
+def gives_up(result, N, winner, running, stop_margin, stop_length):
+    """The two earlier stops, neither of which is safe."""
+    if stop_margin is not None:
+        best = max(h.q for h in running)
+        if not result.decide(best, winner.q - stop_margin):
+            return True
+    return stop_length is not None and N > stop_length * winner.N + 20
 
 
 def simple(
@@ -277,6 +334,7 @@ def simple(
     keep_ended="joint",
     length_penalty=None,
     patience=None,
+    repeat_limit=None,
 ):
     """Ended hypotheses keep their rank and compete with all, or with each other only.
 
@@ -316,11 +374,14 @@ def simple(
         extended = [
             new
             for h in running
-            for new in extend(model, h, result, N > minimum, forced, eos_threshold)
+            for new in extend(
+                model, h, result, N > minimum, forced, eos_threshold, repeat_limit
+            )
         ]
         result.steps = N
         if not extended and not ended:
             result.stopped, ended = "forced", end_by_force(model, running)
+            result.running.append(0)
             break
 
         if keep_ended == "joint":
@@ -333,8 +394,8 @@ def simple(
                 ended = result.best(
                     ended + [h for h in extended if h.ended], beam, rank
                 )
-            elif take_as_they_come(extended) and not forced:
-                result.stopped = "bound"
+            elif take_as_they_come(extended) and not forced and running:
+                result.stopped = "early"
         result.running.append(len(running))
 
         if forced:

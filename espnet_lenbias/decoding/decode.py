@@ -203,6 +203,7 @@ def _fields(
     if isinstance(hypothesis, Hypothesis):
         fields["original_score"] = str(hypothesis.original_score)
         fields["steps"] = str(hypothesis.steps)
+        fields["stopped"] = hypothesis.stopped
     return fields
 
 

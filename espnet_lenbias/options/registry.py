@@ -9,7 +9,7 @@ import functools
 import importlib.util
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -206,10 +206,16 @@ def where_it_belongs(key: str, valid: Iterable[str]) -> str:
 
 
 def _as_given(read: Any, given: Any) -> Any:
-    """Return a mapping with the keys that were given, no more; all else as it was read."""
-    if isinstance(read, dict) and isinstance(given, Mapping):
+    """Return an option as it was read, in the form in which it was given.
+
+    Of a mapping these are the keys that were given, and of a number that stands for one
+    the number, which is its first value.
+    """
+    if not isinstance(read, dict) or is_dataclass(given):
+        return read
+    if isinstance(given, Mapping):
         return {key: read[key] for key in given}
-    return read
+    return None if given is None else next(iter(read.values()))
 
 
 def _pre_beam_ratio(like: Any) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from espnet_lenbias.options.repeat_limit import RepeatLimit, read_repeat_limit
 from espnet_lenbias.options.values import count, nearest, number, switch, whole
 
 # What the options of a tool's searches begin with: its own, and that for the source
@@ -53,6 +54,10 @@ POSSIBLE_VALUES = {
     "nbest": "a whole number of 1 or more",
     "score_threshold": "a number of 0 or more",
     "exact_nbest": "true or false",
+    "stop_margin": "a number of 0 or more",
+    "stop_length": "a number of 1 or more",
+    "repeat_limit": "a whole number of 1 or more, or {times: such a number, labels: "
+    "such a number}",
     "length_norm": "true or false",
     "eos_threshold": "a number above 0",
     "length_reward": "a number",
@@ -135,6 +140,14 @@ class ExplicitLengthOptions:
     # The label smoothing that the decoder was trained with, which is taken out of its
     # distribution (see :mod:`espnet_lenbias.search.rectification`); 0: nothing is.
     label_smoothing: float = 0.0
+    # Earlier stops, none of them safe by proof; None: none. Stop when no running
+    # hypothesis has a q above that of the best ended one minus this.
+    stop_margin: float | None = None
+    # Stop behind the position that is this factor times the labels of the best ended
+    # one, and 20 more.
+    stop_length: float | None = None
+    # No cycle of labels stands more often than so many times in a row; None: any may.
+    repeat_limit: RepeatLimit | None = None
 
     def __post_init__(self) -> None:
         if self.nbest is not None:
@@ -151,6 +164,22 @@ class ExplicitLengthOptions:
             raise ValueError(
                 "exact_nbest needs nbest: it is the nbest-th best it waits for"
             )
+        for key, least in (("stop_margin", 0), ("stop_length", 1)):
+            value = getattr(self, key)
+            if value is None:
+                continue
+            _put(self, **{key: _at_least(least, key, value)})
+            if self.exact_nbest:
+                raise ValueError(
+                    f"{key} may stop before the n-best list is certain, which "
+                    "exact_nbest waits for: leave one of them out"
+                )
+        _put(self, repeat_limit=read_repeat_limit(self.repeat_limit))
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether the search may stop while a later hypothesis could still win."""
+        return self.stop_margin is not None or self.stop_length is not None
 
 
 @dataclass(frozen=True)
@@ -221,6 +250,8 @@ class SimpleOptions:
     patience: float | None = None
     # As for the search with an explicit length model.
     label_smoothing: float = 0.0
+    # No cycle of labels stands more often than so many times in a row; None: any may.
+    repeat_limit: RepeatLimit | None = None
 
     @property
     def length_exponent(self) -> float:
@@ -260,12 +291,18 @@ class SimpleOptions:
                     "patience counts hypotheses that have ended and are kept apart: say "
                     "keep_ended: separate"
                 )
+        _put(self, repeat_limit=read_repeat_limit(self.repeat_limit))
 
 
 def _smoothing(value: float) -> float:
     """Return the label smoothing, checked."""
     wanted = "a number from 0 to 1 (the lsm_weight of the training)"
     return number("label_smoothing", value, wanted, lambda s: 0 <= s <= 1)
+
+
+def _at_least(least: int, key: str, value: object) -> float:
+    """Return a number that has to be no less than `least`."""
+    return number(key, value, f"a number of {least} or more", lambda x: x >= least)
 
 
 def _put(options: object, **values: object) -> None:

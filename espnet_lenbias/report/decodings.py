@@ -2,12 +2,12 @@
 
 What was made of a set is in ``DIR/<tag>/<set>/text``, where asr.sh joins its jobs, or in
 ``DIR/<tag>/<set>/1best_recog/text``, as the inference tool writes it, with `score`,
-`original_score`, `steps` and `token_int` beside it where there are such files. How it
-was decoded, its system, the journal of the run says; ESPnet's own tool leaves none, and
-then ``DIR/<tag>/decode.yaml`` counts.
+`original_score`, `steps`, `stopped` and `token_int` beside it where there are such files.
+How it was decoded, its system, the journal of the run says; ESPnet's own tool leaves
+none, and then ``DIR/<tag>/decode.yaml`` counts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from espnet_lenbias.report.result_files import (
 )
 from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.systems import System, read_config, system_of
+from espnet_lenbias.search.loops import loops
 
 CONFIG = "decode.yaml"
 
@@ -54,7 +55,9 @@ class Decoding:
     score: Mapping[str, float]  # what the search ranks by
     original_score: Mapping[str, float]  # q
     steps: Mapping[str, int]  # positions searched
+    stopped: Mapping[str, str]  # why the search did
     labels: Mapping[str, int]  # of the hypothesis, the end label counted
+    loops: Collection[str]  # the utterances whose labels loop; words, without labels
 
 
 @dataclass(frozen=True)
@@ -228,6 +231,7 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
             f"{folder} has {len(strangers)} of {len(texts)} hypotheses without a "
             f"reference, e.g. {min(strangers)}: --data is of other utterances"
         )
+    labels = read_values(folder, "token_int", str.split)
     return Decoding(
         system=system,
         references=references,
@@ -235,7 +239,9 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
         score=read_values(folder, "score", _score),
         original_score=read_values(folder, "original_score", _score),
         steps=read_values(folder, "steps", int),
-        labels=read_values(folder, "token_int", lambda ids: len(ids.split()) + 1),
+        stopped=read_values(folder, "stopped", str),
+        labels={key: len(ids) + 1 for key, ids in labels.items()},
+        loops={k for k, text in texts.items() if loops(labels.get(k, text.split()))},
     )
 
 

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from espnet_lenbias.report.bootstrap import LEVEL, RESAMPLES
 from espnet_lenbias.report.cells import Cell, cells_of
 from espnet_lenbias.report.confidence import ConfidenceLine
+from espnet_lenbias.report.endings import EXPLANATION, EndingLine, worth_showing
 from espnet_lenbias.report.missing import Note
 from espnet_lenbias.report.paired import PairedLine
 from espnet_lenbias.report.systems import PROPOSED, System
@@ -26,6 +27,7 @@ class Contents:
     detail: str  # the set that is looked at closely
     examples: Mapping[str, Sequence[ExampleLine]]  # by utterance
     how_chosen: str  # the examples
+    endings: Sequence[EndingLine]  # of the detail set
     paired: Sequence[PairedLine]
     confidence: Sequence[ConfidenceLine]  # of the detail set
     trust: Sequence[TrustLine]  # likewise
@@ -41,7 +43,7 @@ class Contents:
 def document(contents: Contents) -> str:
     """Return report.md."""
     sections = [_head, _table1, _by_beam, _paired, _table2]
-    sections += [_confidence, _trust, _missing]
+    sections += [_endings, _confidence, _trust, _missing]
     return _join(section(contents) for section in sections)
 
 
@@ -114,6 +116,13 @@ def _table2(contents: Contents) -> str:
     )
     parts += _pictures(contents, "search steps")
     return _join(parts)
+
+
+def _endings(contents: Contents) -> str:
+    if not worth_showing(contents.endings):
+        return ""
+    table = markdown_table(contents.endings)
+    return f"## Loops, empty outputs, forced ends\n\n{EXPLANATION}\n\n{table}"
 
 
 def _confidence(contents: Contents) -> str:

@@ -180,11 +180,6 @@ def why_stopped(trace: Trace) -> str:
     if trace.stopped == "empty":
         return "There was nothing to search: the encoder made no frame of the audio."
     stop = f"The search stopped after N = {last}: "
-    if trace.stopped == "bound" and not trace.p_end:
-        return (
-            f"{stop}as many hypotheses had ended as it waits for (patience), and no "
-            "later one counts."
-        )
     if trace.stopped == "bound":
         left = math.exp(trace.log_not_ended[-1]) * (1 - trace.p_end[-1])
         best = trace.best_final[-1]
@@ -196,6 +191,17 @@ def why_stopped(trace: Trace) -> str:
         )
     if trace.stopped == "ended":
         return f"{stop}all hypotheses that were kept have ended, and none runs on."
+    if trace.stopped == "early" and not trace.p_end:
+        return (
+            f"{stop}as many hypotheses had ended as it waits for (patience), with "
+            f"{trace.running[-1]} still running. The best that had ended won."
+        )
+    if trace.stopped == "early":
+        return (
+            f"{stop}stop_margin or stop_length of search_conf gives up here, with "
+            f"{trace.running[-1]} still running, one of which could have won. The best "
+            "that had ended won."
+        )
     if trace.stopped == "limit":
         return (
             f"{stop}that is the length limit (maxlenratio), with {trace.running[-1]} "

@@ -7,6 +7,7 @@ from typing import Any
 from espnet_lenbias.report.cells import Cell, cells_of
 from espnet_lenbias.report.confidence import confidence_line, rated, reliability_lines
 from espnet_lenbias.report.document import Contents, document
+from espnet_lenbias.report.endings import ending_line
 from espnet_lenbias.report.figures.beam_size import errors_figure, steps_figure
 from espnet_lenbias.report.figures.looks import Kind, kinds_of
 from espnet_lenbias.report.figures.reference_length import length_figure
@@ -55,6 +56,7 @@ def write_report(
     tables: dict[str, list[Any]] = {
         "table1": [score_line(cell) for cell in cells],
         "reference_length": [x for c in sets.values() for x in length_lines(c)],
+        "endings": [ending_line(cell) for cell in cells],
         "paired": paired_lines(cells),
         "confidence": [confidence_line(cell) for cell in looked_at],
         "reliability": [x for cell in looked_at for x in reliability_lines(cell)],
@@ -81,6 +83,7 @@ def write_report(
         detail=detail,
         examples=examples,
         how_chosen=_how_chosen(detail, utterances),
+        endings=_of(tables["endings"], detail),
         paired=tables["paired"],
         confidence=_of(tables["confidence"], detail),
         trust=_of(tables["trust"], detail),

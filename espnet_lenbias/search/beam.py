@@ -15,7 +15,9 @@ from dataclasses import dataclass
 
 import torch
 
+from espnet_lenbias.options.repeat_limit import RepeatLimit
 from espnet_lenbias.scorers.base import Selection, Span, make_spans
+from espnet_lenbias.search.repeats import Repeats, no_repeats
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Beam:
     hs: torch.Tensor | None = None  # (n, N, D) decoder states, if they are asked for
     # (n, T) attention that each frame has got so far, if it is asked for
     attended: torch.Tensor | None = None
+    repeats: Repeats | None = None  # if there is a limit of them
 
     def __len__(self) -> int:
         return self.yseq.size(0)
@@ -55,8 +58,10 @@ class Beam:
             hs = hs.unsqueeze(1)
             hs = hs if self.hs is None else torch.cat([self.hs, hs], dim=1)
             hs = hs[parents]
+        before = self.yseq[parents]
+        repeats = self.repeats
         return Beam(
-            yseq=torch.cat([self.yseq[parents], labels.unsqueeze(1)], dim=1),
+            yseq=torch.cat([before, labels.unsqueeze(1)], dim=1),
             q=q[parents, labels],
             scores={
                 name: self.scores[name][parents] + s[parents, labels]
@@ -65,16 +70,24 @@ class Beam:
             spans=selection.spans,
             hs=hs,
             attended=None if attended is None else attended[parents],
+            repeats=repeats and repeats.extend(parents, before, labels),
         )
 
 
-def first_beam(scorers: Iterable[str], x: torch.Tensor, primers: torch.Tensor) -> Beam:
+def first_beam(
+    scorers: Iterable[str],
+    x: torch.Tensor,
+    primers: torch.Tensor,
+    repeat_limit: RepeatLimit | None = None,
+) -> Beam:
     """Return one hypothesis for each utterance: its primer, with a score of 0.
 
     Args:
         scorers: Their names.
         x: (B, T, D) encoder output.
         primers: (B, P) labels.
+        repeat_limit: How often cycles of labels may repeat; None: as often as they
+            like.
     """
     n_utts = len(x)
     dtype = torch.promote_types(x.dtype, torch.float32)
@@ -84,4 +97,5 @@ def first_beam(scorers: Iterable[str], x: torch.Tensor, primers: torch.Tensor) -
         q=zeros,
         scores=dict.fromkeys(scorers, zeros),
         spans=make_spans(list(range(n_utts)), [1] * n_utts),
+        repeats=no_repeats(repeat_limit, n_utts, x.device),
     )

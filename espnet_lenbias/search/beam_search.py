@@ -7,6 +7,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from espnet_lenbias.options.repeat_limit import RepeatLimit, read_repeat_limit
 from espnet_lenbias.options.search_conf import (
     Coverage,
     ExplicitLengthOptions,
@@ -32,6 +33,9 @@ class ExplicitLengthBeamSearch(LabelSynchronousSearch):
         score_threshold: float | None = None,
         exact_nbest: bool = False,
         label_smoothing: float = 0.0,
+        stop_margin: float | None = None,
+        stop_length: float | None = None,
+        repeat_limit: RepeatLimit | Mapping[str, int] | int | None = None,
         **kwargs: Any,
     ):
         """Make a search.
@@ -41,14 +45,27 @@ class ExplicitLengthBeamSearch(LabelSynchronousSearch):
             nbest: How many hypotheses to return; None: all that have ended.
             score_threshold: Drop candidates so far below the best of their position.
             exact_nbest: Search on until the whole n-best list is certain.
+            stop_margin: Stop when no running q is above the best ended one's minus this;
+                not safe by proof.
+            stop_length: Stop behind this factor times the length of the best ended one,
+                and 20 positions more; not safe by proof.
             label_smoothing: Of the decoder's training, to be taken out of its scores.
+            repeat_limit: How many times a cycle of labels may stand in a row, see
+                :class:`espnet_lenbias.options.repeat_limit.RepeatLimit`.
             **kwargs: Likewise.
         """
         options = ExplicitLengthOptions(
-            nbest, score_threshold, exact_nbest, label_smoothing=label_smoothing
+            nbest,
+            score_threshold,
+            exact_nbest,
+            label_smoothing,
+            stop_margin,
+            stop_length,
+            read_repeat_limit(repeat_limit),
         )
         super().__init__(*args, **kwargs, options=options)
         self.label_smoothing = options.label_smoothing
+        self.repeat_limit = options.repeat_limit
         self.rule = ExplicitLengthRule(options, self.beam_size, self.eos)
 
 
@@ -71,6 +88,7 @@ class SimpleBeamSearch(LabelSynchronousSearch):
         length_penalty: float | None = None,
         patience: float | None = None,
         label_smoothing: float = 0.0,
+        repeat_limit: RepeatLimit | Mapping[str, int] | int | None = None,
         **kwargs: Any,
     ):
         """Make a search.
@@ -90,6 +108,8 @@ class SimpleBeamSearch(LabelSynchronousSearch):
             patience: With "separate" places: stop when this times K hypotheses have
                 ended.
             label_smoothing: Of the decoder's training, to be taken out of its scores.
+            repeat_limit: How many times a cycle of labels may stand in a row, see
+                :class:`espnet_lenbias.options.repeat_limit.RepeatLimit`.
             **kwargs: Likewise.
         """
         options = SimpleOptions(
@@ -102,7 +122,9 @@ class SimpleBeamSearch(LabelSynchronousSearch):
             length_penalty=length_penalty,
             patience=patience,
             label_smoothing=label_smoothing,
+            repeat_limit=read_repeat_limit(repeat_limit),
         )
         super().__init__(*args, **kwargs, options=options)
         self.label_smoothing = options.label_smoothing
+        self.repeat_limit = options.repeat_limit
         self.rule = SimpleRule(options, self.beam_size, self.eos)

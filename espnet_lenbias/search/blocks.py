@@ -60,12 +60,13 @@ class BlockDecoding:
             allow_repetition: Whether hypotheses may repeat a label before the last
                 block.
         """
-        x = encoder_output.x
+        x, limit = encoder_output.x, setup.repeat_limit
+        primers = torch.tensor([primer], device=x.device)
         self._setup = setup
         self._primer_length = len(primer)
         self._allow_repetition = allow_repetition
         self._confirmed = SearchState(
-            first_beam(setup.adapters, x, torch.tensor([primer], device=x.device)),
+            first_beam(setup.adapters, x, primers, limit),
             torch.empty(1, 0, dtype=torch.long),
             {name: a.start(encoder_output) for name, a in setup.adapters.items()},
             setup.rule.start(1, x.device),
@@ -152,7 +153,7 @@ class BlockDecoding:
         every = torch.ones(len(so_far), dtype=torch.bool)
         hyps = so_far.nbest(1, every, self._setup.nbest)[0]
         for hyp in hyps:
-            hyp.steps = length
+            hyp.steps, hyp.stopped = length, "waiting"
         return hyps
 
     def trace_so_far(self) -> Trace:

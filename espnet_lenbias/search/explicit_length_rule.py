@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 import torch
 
 from espnet_lenbias.options.search_conf import ExplicitLengthOptions
-from espnet_lenbias.search import length_model
+from espnet_lenbias.search import early_stop, length_model
 from espnet_lenbias.search.fetch import on_cpu
 from espnet_lenbias.search.pruning import Grid, kept_ones
 from espnet_lenbias.search.rules import Decision
@@ -18,6 +18,7 @@ class ExplicitLengthState(NamedTuple):
 
     log_not_ended: torch.Tensor  # (A,) sum of log(1 - p_end(n)) over n < N
     best: torch.Tensor  # (A, k) the best final scores, best first
+    winner: early_stop.Winner  # followed only where an option may stop early
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class ExplicitLengthRule:
         exact = self.options.exact_nbest
         k = self.options.nbest if exact and self.options.nbest else 1
         best = torch.full((n_utts, k), -math.inf, dtype=torch.float64)
-        return ExplicitLengthState(torch.zeros_like(best[:, 0]), best)
+        zeros, winner = torch.zeros_like(best[:, 0]), early_stop.no_winner(n_utts)
+        return ExplicitLengthState(zeros, best, winner)
 
     def may_end(self, label_scores: torch.Tensor) -> None:
         """Any hypothesis may end anywhere: there is nothing to tune."""
@@ -72,8 +74,16 @@ class ExplicitLengthRule:
         score = score.masked_fill(~ended, -math.inf)
         best = torch.cat([state.best, score], dim=1).topk(state.best.size(1), dim=1)
         after = ExplicitLengthState(
-            state.log_not_ended + length_model.log1mexp(log_p_end), best.values
+            state.log_not_ended + length_model.log1mexp(log_p_end),
+            best.values,
+            state.winner,
         )
+        given_up = None
+        if self.options.stops_early:
+            winner = early_stop.follow(state.winner, state.best[:, 0], score, q, length)
+            after = after._replace(winner=winner)
+            running_q = q.masked_fill(~kept | ended, -math.inf).amax(dim=1)
+            given_up = early_stop.gives_up(self.options, winner, running_q, length)
 
         n_kept, n_running = (
             mask.sum(dim=1, dtype=torch.float64) for mask in (kept, kept & ~ended)
@@ -88,13 +98,18 @@ class ExplicitLengthRule:
             length_model.cannot_improve(after.log_not_ended, after.best[:, -1]),
             best_final > -math.inf,
             torch.stack(row, dim=1),
+            given_up,
         )
 
     def select(
         self, state: ExplicitLengthState, slots: torch.Tensor
     ) -> ExplicitLengthState:
         """See :meth:`EndingRule.select`."""
-        return ExplicitLengthState(*(values[slots] for values in state))
+        return ExplicitLengthState(
+            state.log_not_ended[slots],
+            state.best[slots],
+            early_stop.Winner(*(values[slots] for values in state.winner)),
+        )
 
     def in_contest(self, state: ExplicitLengthState, n_ended: int) -> torch.Tensor:
         """Every hypothesis that has ended can be returned."""

@@ -30,6 +30,7 @@ class Fetched(NamedTuple):
     cannot_improve: list[bool]  # for each slot; see Decision
     has_result: list[bool]
     invalid: list[bool]  # a score of the slot is NaN or plus infinity
+    given_up: list[bool]
 
 
 def on_cpu(candidates: Candidates) -> Candidates:
@@ -48,27 +49,34 @@ def fetch(decision: Decision) -> Fetched:
     values = decision.candidates.values
     invalid = ~(values.amax(dim=1) < math.inf)  # NaN passes through amax
     flags = [decision.cannot_improve, decision.has_result, invalid]
+    if decision.given_up is not None:
+        flags.append(decision.given_up)
     running = decision.kept & ~decision.ended
     _, parents, labels = decision.candidates
     if values.device.type == "cpu":
-        by_slot = (flag.tolist() for flag in flags)
-        return Fetched(parents, labels, decision.ended, running, *by_slot)
+        by_slot = [flag.tolist() for flag in flags]
+        return _fetched(parents, labels, decision.ended, running, by_slot)
     by_candidate = [parents, labels, decision.ended, running]
     fetched = torch.cat([*by_candidate, torch.stack(flags, dim=1)], dim=1).cpu()
     n = values.size(1)
     parents, labels, ended, running = (
         fetched[:, i * n : (i + 1) * n] for i in range(4)
     )
-    cannot_improve, has_result, invalid_slots = fetched[:, 4 * n :].bool().T.tolist()
-    return Fetched(
-        parents,
-        labels,
-        ended.bool(),
-        running.bool(),
-        cannot_improve,
-        has_result,
-        invalid_slots,
-    )
+    by_slot = fetched[:, 4 * n :].bool().T.tolist()
+    return _fetched(parents, labels, ended.bool(), running.bool(), by_slot)
+
+
+def _fetched(
+    parents: torch.Tensor,
+    labels: torch.Tensor,
+    ended: torch.Tensor,
+    running: torch.Tensor,
+    flags: list[list[bool]],
+) -> Fetched:
+    """Return what was fetched; the last flag is not there where nothing is given up."""
+    if len(flags) == 3:
+        flags = [*flags, [False] * len(parents)]
+    return Fetched(parents, labels, ended, running, *flags)
 
 
 def select(

@@ -8,7 +8,7 @@ import torch
 from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
 from espnet_lenbias.search.beam import Beam
 
-_OWN = ("original_score", "forced", "steps")
+_OWN = ("original_score", "forced", "steps", "stopped")
 
 
 class Score(float):
@@ -28,7 +28,7 @@ class Score(float):
 
 
 class Hypothesis(EspnetHypothesis):
-    """ESPnet's hypothesis, with three facts more.
+    """ESPnet's hypothesis, with four facts more.
 
     `yseq` is primer, labels, end label; `score` the score it is ranked by (for
     ``explicit_length`` the final score, eq. 4); `scores` the accumulated, unweighted
@@ -39,11 +39,13 @@ class Hypothesis(EspnetHypothesis):
         forced: Whether the search had to end it (at the length limit, with nothing
             ended), rather than it having won a place by its end label.
         steps: How many positions the search of its utterance expanded.
+        stopped: Why that search stopped, see :class:`espnet_lenbias.Trace`.
     """
 
     original_score: float
     forced: bool
     steps: int
+    stopped: str
 
     def __new__(
         cls,
@@ -51,6 +53,7 @@ class Hypothesis(EspnetHypothesis):
         original_score: float = math.nan,
         forced: bool = False,
         steps: int = 0,
+        stopped: str = "",
         **kwargs: Any,
     ) -> "Hypothesis":
         """Make one; ESPnet's arguments, then the facts more."""
@@ -58,6 +61,7 @@ class Hypothesis(EspnetHypothesis):
         self.original_score = original_score
         self.forced = forced
         self.steps = steps
+        self.stopped = stopped
         return self
 
     def _replace(self, **kwargs: Any) -> "Hypothesis":

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import torch
 
 from espnet_lenbias.espnet_compat import BeamSearch, ScorerInterface
+from espnet_lenbias.options.repeat_limit import RepeatLimit
 from espnet_lenbias.options.values import count, number, switch, whole
 from espnet_lenbias.scorers import (
     Adapter,
@@ -43,11 +44,14 @@ class LabelSynchronousSearch(BeamSearch):
         options: What `search_conf` holds.
         rule: What becomes of hypotheses that end; a subclass sets it.
         label_smoothing: What is taken out of the decoder's scores; a subclass may set it.
+        repeat_limit: How often a cycle of labels may repeat; None: as often as it likes.
+            A subclass that has it as an option sets it.
         trace: How the last call went, one :class:`Trace` for each utterance.
     """
 
     rule: EndingRule
     label_smoothing: float = 0.0
+    repeat_limit: RepeatLimit | None = None
     __signature__: inspect.Signature
 
     def __init_subclass__(cls, **kwargs: Any):
@@ -247,6 +251,7 @@ class LabelSynchronousSearch(BeamSearch):
             eos=self.eos,
             nbest=self.options.nbest,
             label_smoothing=self._smoothed(),
+            repeat_limit=self.repeat_limit,
         )
 
     def _smoothed(self) -> dict[str, float]:
@@ -285,7 +290,7 @@ class LabelSynchronousSearch(BeamSearch):
             ):
                 results[b], self.trace[b] = hyps, trace
                 for hyp in hyps:
-                    hyp.steps = trace.steps
+                    hyp.steps, hyp.stopped = trace.steps, trace.stopped
         return results
 
     def _room(self, primer: list[int]) -> int | None:
@@ -315,6 +320,7 @@ class LabelSynchronousSearch(BeamSearch):
             scores={name: Score(0.0) for name in self.scorers},
             original_score=0.0,
             forced=True,
+            stopped="empty",
         )
 
 

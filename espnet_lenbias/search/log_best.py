@@ -5,6 +5,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from espnet_lenbias.search.loops import loops
+
 if TYPE_CHECKING:  # what reads these records in a command line waits for no torch
     from espnet_lenbias.search.hypotheses import Hypothesis
     from espnet_lenbias.search.length_limits import LengthLimits
@@ -15,6 +17,8 @@ logger = logging.getLogger(__name__)
 # Attribute of the records that warn of an output: which of its batch it is, None: there
 # is no batch. Whoever knows it by name can put that in the place of the first argument.
 UTTERANCE = "espnet_lenbias_utterance"
+
+_END_LOOPS = "search_conf: {repeat_limit: 3} ends such loops"
 
 
 def log_best(
@@ -53,12 +57,14 @@ def log_best(
         text = "".join(token_list[i] for i in best.yseq[primer_length:-1].tolist())
         # asr.sh's real-time factor wants this marker right after the level
         logger.info(f"best hypo: {text}" + (f" (utt {utt})" if tag else "") + "\n")
-    warning = _warning(best, trace, limits)
+    warning = _warning(best, primer_length, trace, limits)
     if warning:
         logger.warning("%s%s", tag, warning, extra={UTTERANCE: utt})
 
 
-def _warning(best: "Hypothesis", trace: "Trace", limits: "LengthLimits") -> str:
+def _warning(
+    best: "Hypothesis", primer_length: int, trace: "Trace", limits: "LengthLimits"
+) -> str:
     """Return what a person should know of a result; "" if nothing."""
     if limits.capped and trace.stopped in ("forced", "limit"):
         return (
@@ -67,9 +73,15 @@ def _warning(best: "Hypothesis", trace: "Trace", limits: "LengthLimits") -> str:
             "audio, and no more than the model takes at once?"
         )
     if trace.stopped == "forced" and trace.kept[-1]:
+        remedy = "a larger maxlenratio leaves it more room"
+        if loops(best.yseq[primer_length:-1].tolist()):
+            remedy = (
+                f"it repeats itself: {_END_LOOPS}, and there may be no speech in the "
+                "audio, or more than the model was trained on"
+            )
         return (
             f"no hypothesis had ended within {trace.steps - 1} positions, so the output "
-            "was cut there; a larger maxlenratio leaves it more room"
+            f"was cut there; {remedy}"
         )
     if trace.stopped == "limit" and trace.p_end:
         score, log_running = float(best.score), trace.log_running
@@ -78,7 +90,8 @@ def _warning(best: "Hypothesis", trace: "Trace", limits: "LengthLimits") -> str:
                 f"the best hypothesis that had ended within {trace.steps} positions has "
                 f"a probability of {math.exp(score):.2g}, less than the "
                 f"{math.exp(log_running):.2g} of what was still running, so the output "
-                "may be too short; a larger maxlenratio leaves it more room"
+                "may be too short; a larger maxlenratio leaves it more room, and if what "
+                f"runs on repeats itself, {_END_LOOPS}"
             )
     if trace.stopped == "forced":
         return (

@@ -59,7 +59,9 @@ class BatchDecoding:
             for name, adapter in setup.adapters.items()
         }
         self.rule_state = setup.rule.start(n_utts, device)
-        self.beam = first_beam(setup.adapters, encoder_output.x, primers)
+        self.beam = first_beam(
+            setup.adapters, encoder_output.x, primers, setup.repeat_limit
+        )
         self.ended = EndedHypotheses()
         # of utterances in which nothing could end: made to end where they stood
         self.dead_ends = EndedHypotheses()
@@ -148,6 +150,8 @@ class BatchDecoding:
             return "bound"
         if not fetched.running[slot].any():
             return "ended" if fetched.has_result[slot] else "forced"
+        if fetched.given_up[slot] and fetched.has_result[slot]:
+            return "early"
         if length < self.limits[utt].max_position:
             return ""
         if fetched.has_result[slot]:

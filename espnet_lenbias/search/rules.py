@@ -31,6 +31,9 @@ class Decision(NamedTuple):
     cannot_improve: torch.Tensor  # (A,) bool: no later hypothesis can win
     has_result: torch.Tensor  # (A,) bool: there is an ended hypothesis to return
     trace_row: torch.Tensor  # (A, R) float64, one value for each of `trace_columns`
+    # (A,) bool: a later hypothesis could win, and the search stops all the same, if
+    # there is an ended one; None: nowhere
+    given_up: torch.Tensor | None = None
 
 
 class EndingRule(Protocol):

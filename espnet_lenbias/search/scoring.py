@@ -20,7 +20,8 @@ class LabelScores(NamedTuple):
     """What the scorers say of the labels at one position."""
 
     by_scorer: dict[str, torch.Tensor]  # name -> (n, V) log-probs
-    weighted: torch.Tensor  # (n, V) their weighted sum, in float32 or better
+    # (n, V) their weighted sum, in float32 or better; -inf for one repetition too many
+    weighted: torch.Tensor
     states: dict[str, Any]  # of the scorers, for `select`
     hs: torch.Tensor | None  # (n, D) hidden states of the decoder, if wanted
     # (n, T) attention that each frame has got, this position counted, if wanted
@@ -61,6 +62,8 @@ def score_labels(
             by = weighted
             if by is None or pre_beam.key != "full":
                 by = by_scorer[pre_beam.key]
+            if beam.repeats is not None:
+                by = beam.repeats.mask(by, beam.yseq)
             part_ids = _pre_beam_ids(by, pre_beam, end_masked, setup.eos)
         result = adapter.step(states[name], prefixes, part_ids)
         scores = result.scores.to(beam.q.dtype)
@@ -77,6 +80,8 @@ def score_labels(
     if attention is not None and beam.attended is not None:
         attention = beam.attended + attention
     assert weighted is not None  # a search has a scorer: see LabelSynchronousSearch
+    if beam.repeats is not None:
+        weighted = beam.repeats.mask(weighted, beam.yseq)
     return LabelScores(by_scorer, weighted, new_states, hs, attention)
 
 

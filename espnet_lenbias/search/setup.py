@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from espnet_lenbias.options.repeat_limit import RepeatLimit
 from espnet_lenbias.scorers import Adapter
 from espnet_lenbias.search.rules import EndingRule
 
@@ -31,6 +32,7 @@ class SearchSetup:
         nbest: How many hypotheses are returned; None: all that can be.
         label_smoothing: Scorer name -> the label smoothing that is taken out of its
             log-probs; others keep theirs.
+        repeat_limit: How often a cycle of labels may repeat; None: as often as it likes.
     """
 
     adapters: Mapping[str, Adapter]
@@ -41,3 +43,4 @@ class SearchSetup:
     eos: int
     nbest: int | None
     label_smoothing: Mapping[str, float] = field(default_factory=dict)
+    repeat_limit: RepeatLimit | None = None

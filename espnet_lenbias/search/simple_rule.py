@@ -105,15 +105,15 @@ class SimpleRule:
         n_running = (kept & ~ended).sum(dim=1)
         held = after.number >= 0
         row = [n_running + held.sum(dim=1), n_running, after.rank.amax(dim=1)]
-        full = held.all(dim=1) if patient else torch.zeros_like(held[:, 0])
         return after, Decision(
             candidates,
             kept,
             ended,
             values,
-            full,
+            torch.zeros_like(n_running, dtype=torch.bool),
             held.any(dim=1),
             torch.stack([values.double() for values in row], dim=1),
+            held.all(dim=1) if patient else None,
         )
 
     def _apart(self, rank: torch.Tensor, grid: Grid) -> Candidates:

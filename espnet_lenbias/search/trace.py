@@ -16,10 +16,10 @@ class Trace:
     Simple search has no ending probabilities: `p_end` and `log_not_ended` stay empty.
     """
 
-    # Why it stopped: "bound" (no later hypothesis could win, or with `patience`: enough
-    # have ended), "ended" (nothing runs on),
-    # "limit" (of the length), "forced" (limit reached, or no label possible, with
-    # nothing ended), "empty" (no frames).
+    # Why it stopped: "bound" (no later hypothesis could win), "ended" (nothing runs on),
+    # "early" (by an option, though a later one could have won), "limit" (of the length),
+    # "forced" (limit reached, or no label possible, with nothing ended), "empty" (no
+    # frames).
     stopped: str = ""
     p_end: list[float] = field(default_factory=list)  # eq. 3
     log_not_ended: list[float] = field(default_factory=list)  # over n < N

@@ -104,7 +104,8 @@ def test_files_of_our_searches(
     out = tmp_path / "out"
     options = ["--search", search, "--batch_size", batch_size, "--nbest", "2"]
     assert _run(transformer_model, wav_scp, out, *options) == 0
-    names = {"token", "token_int", "score", "text", "original_score", "steps"}
+    ours = {"original_score", "steps", "stopped"}
+    names = {"token", "token_int", "score", "text"} | ours
     assert set(_files(out)) == {f"{n}best_recog/{x}" for n in (1, 2) for x in names}
     for content in _files(out).values():
         keys = [line.split()[0] for line in content.decode().splitlines()]
@@ -113,6 +114,7 @@ def test_files_of_our_searches(
         # one position for each label and one for the end label, at the least
         assert int(_lines(out, "steps")[key]) >= len(token_ids.split()) + 1
         assert float(_lines(out, "score")[key]) <= 0 or search == "simple"
+        assert _lines(out, "stopped")[key] in {"bound", "ended", "limit", "forced"}
 
 
 def test_ranks_without_a_hypothesis_have_their_lines(
@@ -886,7 +888,8 @@ def test_stage_12_of_asr_sh(transformer_model, trouble, tmp_path):
 
     assert list(_lines(out)) == [f"utt{i}" for i in range(1, 7)]
     names = {path.name for path in (out / "1best_recog").iterdir()}
-    assert names == {"token", "token_int", "score", "text", "original_score", "steps"}
+    ours = {"original_score", "steps", "stopped"}
+    assert names == {"token", "token_int", "score", "text"} | ours
     text = log.read_text()
     date = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} \(\w+:\d+\) INFO: "
     assert len(re.findall(date + "speech length: 3600$", text, re.MULTILINE)) == 1

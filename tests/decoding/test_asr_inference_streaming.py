@@ -348,7 +348,8 @@ def test_the_files_of_a_run_in_pieces(model, wav_scp, speech, tmp_path, monkeypa
     )
     assert sizes == [PIECE]
     written = files(tmp_path / "out")
-    names = {"token", "token_int", "score", "text", "original_score", "steps"}
+    ours = {"original_score", "steps", "stopped"}
+    names = {"token", "token_int", "score", "text"} | ours
     assert written.keys() == {f"{n}best_recog/{x}" for n in (1, 2) for x in names}
     streaming = Speech2TextStreaming(
         **model.files, **DECODING, **OURS, search_conf={"score_threshold": 8.0}

@@ -102,9 +102,9 @@ def test_explicit_length_by_the_config_alone(
     options = {"ctc_weight": 0.0} | options | {"nbest": nbest}
     choice = config(tmp_path, **options, search="explicit_length")
     assert run(model, data, out, *choice) == 0
-    # beside each `score` there are `original_score` and `steps`
+    # beside each `score` there are `original_score`, `steps` and `stopped`
     n_scores = sum(path.endswith("score") for path in files(out)) // 2
-    assert len(files(out)) == n_files + 2 * n_scores
+    assert len(files(out)) == n_files + 3 * n_scores
 
     options.pop("batch_size", None)
     tool = tool_of(model)

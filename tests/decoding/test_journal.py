@@ -24,7 +24,13 @@ class EspnetHypothesis:
 
 def _hypothesis() -> Hypothesis:
     return Hypothesis(
-        yseq=None, score=-1.0, scores={}, states={}, original_score=-2.0, steps=3
+        yseq=None,
+        score=-1.0,
+        scores={},
+        states={},
+        original_score=-2.0,
+        steps=3,
+        stopped="bound",
     )
 
 
@@ -56,6 +62,7 @@ def test_what_the_tools_write_is_a_row(row):
 def test_what_our_searches_write_is_a_row():
     row = result_row(_nbest(_hypothesis()), 12)
     assert row["12best_recog/steps"] == "3"
+    assert row["12best_recog/stopped"] == "bound"
     assert is_row(row)
     row = result_row((_nbest(_hypothesis()), _source(_hypothesis())), 1)
     assert row["1asr_best_recog/asr_original_score"] == "-2.0"

@@ -16,6 +16,8 @@ from espnet_lenbias.options.registry import (
     search_options,
     where_it_belongs,
 )
+from espnet_lenbias.options.repeat_limit import RepeatLimit
+from espnet_lenbias.options.search_conf import SimpleOptions
 
 
 def _another_packages_search(scorers, weights, *, temperature=1.0):
@@ -241,6 +243,8 @@ def test_texts_in_search_conf():
         ("explicit_length", "score_threshold", [True, "much", float("nan"), "-1"]),
         ("explicit_length", "exact_nbest", [1, "maybe"]),
         ("explicit_length", "nbest", [True, "1.5", 0]),
+        ("explicit_length", "stop_margin", [True, -1, "x", float("inf")]),
+        ("explicit_length", "stop_length", [0, 0.5, "much"]),
         ("simple", "eos_threshold", [False, "0", float("inf")]),
         ("simple", "length_reward", [True, ".inf", None]),
         ("simple", "length_norm", [0, "never"]),
@@ -251,6 +255,45 @@ def test_values_that_are_none(search, option, wrong):
     for value in wrong:
         with pytest.raises(ValueError, match=f"{option}.* must be "):
             check_search_conf(search, {option: value, "nbest": 2} | {option: value})
+
+
+def test_the_limit_of_repetitions():
+    """A number, or a mapping; it comes back in the form in which it was given."""
+    for search in ("explicit_length", "simple"):
+        for given, read in [
+            ("4", 4),
+            ({"times": "4"}, {"times": 4}),
+            ({"times": 4, "labels": 7.0}, None),
+            ({"labels": 7, "times": 1}, {"labels": 7, "times": 1}),
+            (None, None),
+        ]:
+            conf = {"repeat_limit": given}
+            if given and not read:
+                with pytest.raises(
+                    ValueError, match=r"repeat_limit\.labels must be a w"
+                ):
+                    check_search_conf(search, conf)
+            else:
+                assert check_search_conf(search, conf) == {"repeat_limit": read}
+    assert SimpleOptions(repeat_limit=3).repeat_limit == RepeatLimit(3, 20)
+    limit = {"times": 3, "labels": 20}
+    conf = {"repeat_limit": RepeatLimit(3)}
+    assert check_search_conf("simple", conf) == {"repeat_limit": limit}
+
+
+@pytest.mark.parametrize(
+    "limit, message",
+    [
+        (0, "repeat_limit must be a whole number of 1 or more, not 0"),
+        (True, "repeat_limit must be a whole number of 1 or more, not True"),
+        ({"times": 0}, "repeat_limit.times must be a whole number of 1 or more"),
+        ({"labels": 9}, "repeat_limit needs times: say"),
+        ({"times": 3, "label": 9}, "no option label; did you mean labels?"),
+    ],
+)
+def test_limits_of_repetitions_that_are_none(limit, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_search_conf("explicit_length", {"repeat_limit": limit})
 
 
 def test_a_wrong_key_of_coverage_is_named_with_the_nearest():

@@ -36,6 +36,7 @@ def test_where_files_may_be(folder, data, place):
     assert decoding.texts == REFERENCES
     assert decoding.score == {"s1-u1": -1.5, "s1-u2": -1.5, "s2-u3": -1.5}
     assert decoding.steps == decoding.original_score == decoding.labels == {}
+    assert decoding.stopped == {}
 
 
 def test_what_asr_sh_joins_is_read_with_what_it_leaves_to_the_jobs(folder, data):
@@ -60,6 +61,20 @@ def test_scores_labels_and_what_a_failed_utterance_has(folder, data):
     assert math.isnan(decoding.score["s2-u3"])
     assert decoding.labels == {"s1-u1": 4, "s1-u2": 1, "s2-u3": 1}  # the end label too
     assert decoding.texts["s2-u3"] == ""
+
+
+def test_what_loops_by_labels_or_without_them_by_words(folder, data):
+    """Four times in a row; of labels where there are any, whatever the text says."""
+    texts = {"s1-u1": "a a a a", "s1-u2": "b c b c b c b c", "s2-u3": "a a a"}
+    write_system(folder, "a", SIMPLE, {"dev": {"text": texts}})
+    assert read_one(folder, data).loops == {"s1-u1", "s1-u2"}
+    ids = {"s1-u1": "7 8 9 10", "s1-u2": "7 8 7 8 7 8 7", "s2-u3": "1 5 5 5 5"}
+    stopped = {"s1-u1": "bound", "s1-u2": "", "s2-u3": "limit"}
+    files = {"text": texts, "token_int": ids, "stopped": stopped}
+    write_system(folder, "b", {**SIMPLE, "beam_size": 9}, {"dev": files})
+    decoding = read_decodings(folder, data).decodings[1]
+    assert decoding.loops == {"s2-u3"}
+    assert decoding.stopped == stopped
 
 
 def test_speakers_are_those_of_utt2spk_else_of_the_id(folder, data):

@@ -173,10 +173,10 @@ def test_the_best_may_have_ended_before_the_search_could_stop():
             "that is the length limit .*, with 1 still running",
         ),
         (
-            "bound",
+            "early",
             [2, 4],
             [2, 2],
-            "after N = 2: as many hypotheses had ended as it waits for .patience",
+            "after N = 2: as many hypotheses had ended as it waits for .patience., with 2 ",
         ),
         (
             "forced",
@@ -190,3 +190,15 @@ def test_the_best_may_have_ended_before_the_search_could_stop():
 def test_why_it_stopped(stopped, kept, running, words):
     trace = Trace(stopped, kept=kept, running=running, best_final=[-math.inf, -2.0])
     assert re.search(words, why_stopped(trace))
+
+
+def test_why_an_explicit_length_search_stopped_early():
+    trace = Trace(
+        "early",
+        p_end=[0.0, 0.1],
+        log_not_ended=[0.0, 0.0],
+        kept=[2, 2],
+        running=[2, 1],
+        best_final=[-math.inf, -2.0],
+    )
+    assert "search_conf gives up here, with 1 still running" in why_stopped(trace)

@@ -232,7 +232,8 @@ def test_a_warning_where_more_was_still_running(table, exact, caplog):
     assert warnings == [
         "the best hypothesis that had ended within 2 positions has a probability of "
         "0.0099, less than the 0.98 of what was still running, so the output may be too "
-        "short; a larger maxlenratio leaves it more room"
+        "short; a larger maxlenratio leaves it more room, and if what runs on repeats "
+        "itself, search_conf: {repeat_limit: 3} ends such loops"
     ] * (table is UNLIKELY)
 
 
@@ -462,7 +463,7 @@ def test_patience_of_one_stops_when_as_many_have_ended_as_the_beam_has_places():
     hyps, trace = patient(SHORT, 2, 1)
     assert outputs(hyps) == [(A, END), (END,)]
     assert scores(hyps) == near(logs(0.42, 0.3))
-    assert (trace.steps, trace.stopped) == (2, "bound")
+    assert (trace.steps, trace.stopped) == (2, "early")
     # to the limit without it
     assert simple(SHORT, 2, keep_ended="separate")[1].steps == 8
 
@@ -478,7 +479,7 @@ def test_more_patience(patience, also):
     assert scores(hyps) == near(logs(0.42, 0.3, 0.096, 0.048)[: len(hyps)])
     assert list(trace.running)[:2] == [2, 2]
     assert list(trace.kept)[:2] == [3, 4]
-    assert (trace.steps, trace.stopped) == (3, "bound")
+    assert (trace.steps, trace.stopped) == (3, "early")
 
 
 def test_patience_counts_only_what_ends_before_the_worst_that_runs_on():

@@ -283,6 +283,23 @@ def test_a_warning_only_when_the_limit_cut_the_output(kind, caplog):
 
 
 @both
+@pytest.mark.parametrize(
+    "path, loops", [([0] * 9, True), ([0, 1, 1, 0, 0, 0, 1, 0, 1], False)]
+)
+def test_what_to_try_where_the_output_was_cut(kind, path, loops, caplog):
+    table = {
+        tuple(path[:n]): logs(*(0.9 if v == path[n] else 0.1 for v in (0, 1)), 0.0)
+        for n in range(9)
+    }
+    search = searching(kind, TableScorer(table, otherwise=logs(0.4, 0.4, 0.2)), 1)
+    search(encoder_output(0, 9))
+    (record,) = (r for r in caplog.records if r.levelno == logging.WARNING)
+    said = record.getMessage()
+    assert ("search_conf: {repeat_limit: 3} ends such loops" in said) == loops
+    assert ("a larger maxlenratio leaves it more room" in said) != loops
+
+
+@both
 def test_no_such_warning_where_no_label_was_possible(kind, caplog):
     searching(kind, OneLabelScorer(5, [3, 0, None]), 2)(encoder_output(0, 9))
     assert not [r for r in caplog.records if "maxlenratio" in r.getMessage()]

@@ -39,6 +39,8 @@ SEARCHES = {
     "patience": (SimpleBeamSearch, {"keep_ended": "separate", "patience": 1.5}),
     "rectified": (ExplicitLengthBeamSearch, {"label_smoothing": 0.1}),
     "heuristics": (SimpleBeamSearch, {"eos_threshold": 1.5, "length_reward": 0.5}),
+    "repeats": (ExplicitLengthBeamSearch, {"repeat_limit": 1, "stop_margin": 1.0}),
+    "simple repeats": (SimpleBeamSearch, {"repeat_limit": {"times": 1, "labels": 3}}),
     "coverage": (SimpleBeamSearch, {"coverage": {"weight": 0.3, "threshold": 0.5}}),
     # its rule decides on the device
     "first end": (FirstEndBeamSearch, {}),

@@ -84,7 +84,9 @@ def same(results, others):
 # --- Partial results, against the rule in plain Python --------------------------------
 
 
-def blockwise(model, ends, beam_size, may_repeat, maxlenratio=0.0, minlenratio=0.0):
+def blockwise(
+    model, ends, beam_size, may_repeat, limit=None, maxlenratio=0.0, minlenratio=0.0
+):
     """The hypotheses after each block: floats and lists, one hypothesis at a time."""
     result = reference.Result()
     hyps, before, n = [model.start()], None, 0
@@ -96,7 +98,9 @@ def blockwise(model, ends, beam_size, may_repeat, maxlenratio=0.0, minlenratio=0
             every = [
                 new
                 for hyp in hyps
-                for new in reference.extend(model, hyp, result, n + 1 > shortest)
+                for new in reference.extend(
+                    model, hyp, result, n + 1 > shortest, repeat_limit=limit
+                )
             ]
             kept = result.best(every, beam_size, lambda h: h.q)
             old = len(model.start().prefix)
@@ -126,12 +130,19 @@ def test_partial_results_against_plain_python(seed):
     ratios = draw.choice([{}, {"maxlenratio": 0.5}, {"minlenratio": 0.3}])
     frames = draw.randint(4, 16)
     ends = sorted(draw.sample(range(1, frames + 1), 3))
+    limit = draw.choice([None, (1, 1), (1, 4), (2, 2)])
 
     search = online(
-        toy, weights, beam, vocab, primer, disable_repetition_detection=may_repeat
+        toy,
+        weights,
+        beam,
+        vocab,
+        primer,
+        disable_repetition_detection=may_repeat,
+        repeat_limit=limit and dict(zip(("times", "labels"), limit)),
     )
     model = reference.Model(toy, weights, vocab, primer=primer)
-    expected = blockwise(model, ends, beam, may_repeat, **ratios)
+    expected = blockwise(model, ends, beam, may_repeat, limit, **ratios)
     partial, _ = feed(search, torch.zeros(frames, 2), ends, **ratios)
     for hyps, (wanted, gap) in zip(partial, expected, strict=True):
         if gap < 1e-5:

@@ -17,6 +17,8 @@ end_biases = st.sampled_from([-2.0, -0.5, 0.5])
 SEARCHES = {
     "explicit": (ExplicitLengthBeamSearch, {}),
     "threshold": (ExplicitLengthBeamSearch, {"score_threshold": 2.0}),
+    "early": (ExplicitLengthBeamSearch, {"stop_margin": 0.5, "stop_length": 1}),
+    "repeats": (ExplicitLengthBeamSearch, {"repeat_limit": {"times": 1, "labels": 3}}),
     "simple": (SimpleBeamSearch, {}),
     "norm": (SimpleBeamSearch, {"length_norm": True, "eos_threshold": 1.5}),
     "separate": (SimpleBeamSearch, {"keep_ended": "separate"}),

@@ -9,6 +9,7 @@ import random
 import pytest
 
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
+from espnet_lenbias.options.repeat_limit import RepeatLimit
 from tests import reference, toys
 
 TIE = 1e-6
@@ -78,6 +79,8 @@ class Case:
         )
 
     def search(self, kind, **options):
+        if options["repeat_limit"]:
+            options["repeat_limit"] = RepeatLimit(*options["repeat_limit"])
         if self.pre_beam:
             options |= dict(
                 zip(["pre_beam_score_key", "pre_beam_ratio"], self.pre_beam)
@@ -110,8 +113,16 @@ class Case:
         options["score_threshold"] = draw.choice([None, None, 0.5, 2.0, 6.0])
         options["nbest"] = draw.choice([None, 1, 2, 5])
         options["exact_nbest"] = options["nbest"] is not None and draw.random() < 0.5
+        if not options["exact_nbest"]:
+            options["stop_margin"] = draw.choice([None, None, None, 0.0, 1.0])
         options["label_smoothing"] = self.label_smoothing()
-        return options
+        return options | self.limit_of_repeats()
+
+    def limit_of_repeats(self):
+        """None, or times and labels."""
+        return {
+            "repeat_limit": self.draw.choice([None, (1, 1), (1, 3), (2, 2), (1, 9)])
+        }
 
     def simple_options(self):
         draw, options = self.draw, {}
@@ -127,7 +138,7 @@ class Case:
         if options["keep_ended"] == "separate":
             options["patience"] = draw.choice([None, 0.3, 1.0, 1.5, 4])
         options["label_smoothing"] = self.label_smoothing()
-        return options
+        return options | self.limit_of_repeats()
 
 
 def assert_same_hypotheses(hyps, expected):

@@ -1,0 +1,45 @@
+"""The option `repeat_limit` of the searches: how often a cycle of labels may repeat."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from espnet_lenbias.options.values import count, nearest
+
+
+@dataclass(frozen=True)
+class RepeatLimit:
+    """No cycle of up to `labels` labels stands more than `times` times in a row."""
+
+    times: int
+    labels: int = 20
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = count(f"repeat_limit.{field.name}", getattr(self, field.name))
+            object.__setattr__(self, field.name, value)
+
+
+def read_repeat_limit(value: Any) -> RepeatLimit | None:
+    """Return what the `repeat_limit` of a config says; None: there is none.
+
+    Args:
+        value: `times` alone, or ``{times: ..., labels: ...}``.
+
+    Raises:
+        ValueError: Says what it must be.
+    """
+    if value is None or isinstance(value, RepeatLimit):
+        return value
+    if not isinstance(value, Mapping):
+        return RepeatLimit(count("repeat_limit", value))
+    keys = [field.name for field in fields(RepeatLimit)]
+    for key in value:
+        if key not in keys:
+            raise ValueError(
+                f"repeat_limit has no option {key}{nearest(key, keys)} (its options: "
+                f"{', '.join(keys)})"
+            )
+    if "times" not in value:
+        raise ValueError("repeat_limit needs times: say repeat_limit: {times: ...}")
+    return RepeatLimit(**value)
