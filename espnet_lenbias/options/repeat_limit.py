@@ -12,7 +12,7 @@ class RepeatLimit:
     """No cycle of up to `labels` labels stands more than `times` times in a row."""
 
     times: int
-    labels: int = 20
+    labels: int = 100
 
     def __post_init__(self) -> None:
         for field in fields(self):

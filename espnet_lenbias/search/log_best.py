@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 # is no batch. Whoever knows it by name can put that in the place of the first argument.
 UTTERANCE = "espnet_lenbias_utterance"
 
-_END_LOOPS = "search_conf: {repeat_limit: 3} ends such loops"
+_BREAK_LOOPS = "search_conf: {repeat_limit: 3} breaks such loops"
 
 
 def log_best(
@@ -76,7 +76,7 @@ def _warning(
         remedy = "a larger maxlenratio leaves it more room"
         if loops(best.yseq[primer_length:-1].tolist()):
             remedy = (
-                f"it repeats itself: {_END_LOOPS}, and there may be no speech in the "
+                f"it repeats itself: {_BREAK_LOOPS}, and there may be no speech in the "
                 "audio, or more than the model was trained on"
             )
         return (
@@ -91,7 +91,7 @@ def _warning(
                 f"a probability of {math.exp(score):.2g}, less than the "
                 f"{math.exp(log_running):.2g} of what was still running, so the output "
                 "may be too short; a larger maxlenratio leaves it more room, and if what "
-                f"runs on repeats itself, {_END_LOOPS}"
+                f"runs on repeats itself, {_BREAK_LOOPS}"
             )
     if trace.stopped == "forced":
         return (

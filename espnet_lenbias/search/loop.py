@@ -9,6 +9,7 @@ position, in :func:`~espnet_lenbias.search.fetch.fetch`. Symbols and shapes are 
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -104,7 +105,9 @@ class BatchDecoding:
             ranking_score = decision.ranking_score.flatten()
             index = index.to(ranking_score.device, non_blocking=True)
             ranking_score = ranking_score[index]
-            ended = beam.extend(selection, q, *scores.of_extensions)
+            # what has ended is not asked any more how it repeats itself
+            ending = replace(beam, repeats=None)
+            ended = ending.extend(selection, q, *scores.of_extensions)
             self.ended.add(ended, ranking_score, self.forced)
 
         reasons = [

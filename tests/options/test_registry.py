@@ -275,8 +275,8 @@ def test_the_limit_of_repetitions():
                     check_search_conf(search, conf)
             else:
                 assert check_search_conf(search, conf) == {"repeat_limit": read}
-    assert SimpleOptions(repeat_limit=3).repeat_limit == RepeatLimit(3, 20)
-    limit = {"times": 3, "labels": 20}
+    assert SimpleOptions(repeat_limit=3).repeat_limit == RepeatLimit(3, 100)
+    limit = {"times": 3, "labels": 100}
     conf = {"repeat_limit": RepeatLimit(3)}
     assert check_search_conf("simple", conf) == {"repeat_limit": limit}
 

@@ -233,7 +233,7 @@ def test_a_warning_where_more_was_still_running(table, exact, caplog):
         "the best hypothesis that had ended within 2 positions has a probability of "
         "0.0099, less than the 0.98 of what was still running, so the output may be too "
         "short; a larger maxlenratio leaves it more room, and if what runs on repeats "
-        "itself, search_conf: {repeat_limit: 3} ends such loops"
+        "itself, search_conf: {repeat_limit: 3} breaks such loops"
     ] * (table is UNLIKELY)
 
 

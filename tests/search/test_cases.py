@@ -295,7 +295,7 @@ def test_what_to_try_where_the_output_was_cut(kind, path, loops, caplog):
     search(encoder_output(0, 9))
     (record,) = (r for r in caplog.records if r.levelno == logging.WARNING)
     said = record.getMessage()
-    assert ("search_conf: {repeat_limit: 3} ends such loops" in said) == loops
+    assert ("search_conf: {repeat_limit: 3} breaks such loops" in said) == loops
     assert ("a larger maxlenratio leaves it more room" in said) != loops
 
 
