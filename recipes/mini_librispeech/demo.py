@@ -27,6 +27,7 @@ from espnet_lenbias.compare.compare import (
 )
 from espnet_lenbias.compare.summary import error_lines, most_shortened, transcript_lines
 from espnet_lenbias.compare.utterances import Utterance, read_set, spread
+from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.options.values import from_one, from_zero
 from espnet_lenbias.report.figures.trace import ending_figure
@@ -110,6 +111,7 @@ def main(cmd: Sequence[str] | None = None) -> None:
     # That an output reached the length limit is a warning, of many searches a flood.
     logging.basicConfig(level=logging.ERROR)
     try:
+        make_output_dir(args.output_dir)
         utterances = [
             utterance
             for name in args.sets
@@ -121,7 +123,7 @@ def main(cmd: Sequence[str] | None = None) -> None:
             f"{heading}\n{_DURATION}\nloading torch, ESPnet and the model", flush=True
         )
         model = load_model(args.model)
-    except FileNotFoundError as e:
+    except (OSError, ValueError) as e:
         sys.exit(f"demo.py: {e}")
     print("decoding", flush=True)
     batches = compare(model, rows, utterances, args.batch_size)
@@ -132,7 +134,6 @@ def main(cmd: Sequence[str] | None = None) -> None:
         rows_of_few = make_rows(AT_LARGEST, [args.huge], 0)
         huge = collect(compare(model, rows_of_few, few, 1), len(few), len(rows_of_few))
 
-    args.output_dir.mkdir(parents=True, exist_ok=True)
     text = write_tables(results, args.sets, args.output_dir)
     kinds = {row.label: row.kind for row in rows}
     figure = beam_size_figure(results, kinds, " and ".join(args.sets))
