@@ -19,6 +19,7 @@ from tests.bundled import bundled
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "mini_librispeech"
 PACKED = str(bundled("asr_transformer"))
+TRANSLATES = str(RECIPE.with_name("mini_mt") / "pretrained" / "mt.zip")
 AUDIO = min((RECIPE / "slice" / "LibriSpeech" / "dev-clean").rglob("*.flac"))
 
 
@@ -187,6 +188,15 @@ def test_no_audio(tmp_path, loaded, capsys):
     "options, message",
     [
         (["--model", "gone.zip"], "there is no file gone.zip"),
+        (["--model", TRANSLATES], "mt.zip is a model of mt_inference, not of asr_inf"),
+        (
+            ["--model", PACKED, "--multi_asr", "true"],
+            "multi_asr: the model of .* hears",
+        ),
+        (
+            ["--model", PACKED, "--asr_train_config", "/"],
+            "asr_train_config: / is a folder",
+        ),
         (["--model", PACKED, "--search", "espnet"], "search: espnet does not tell"),
         (["--model", PACKED, "--search", "simpel"], "did you mean simple?"),
         (
