@@ -165,10 +165,15 @@ class SearchOptionMixin(_EspnetClass):
         options = {**defaults, **given.arguments}
         check_place(options)
         check_quantisation(options)
+        cls._check_search(search, options)
         check_train_configs(options)
         cls._check_model(search, options)
         check_labels(options)
         return given
+
+    @classmethod
+    def _check_search(cls, search: str, options: Mapping[str, Any]) -> None:
+        """Verify what only this class's searches ask for, as :meth:`_check_model` does."""
 
     @classmethod
     def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:

@@ -5,7 +5,11 @@ from typing import Any
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.registry import ESPNET
-from espnet_lenbias.options.train_config import read_train_config, train_config_file
+from espnet_lenbias.options.train_config import (
+    check_train_configs,
+    read_train_config,
+    train_config_file,
+)
 
 # The searches that can.
 ONLINE = (ESPNET, "explicit_length")
@@ -41,11 +45,16 @@ def check_online(name: str, options: Mapping[str, Any]) -> None:
         raise OptionError(
             f"sim_chunk_length must be a number of samples, or 0 for all, not {chunk}"
         )
+    if name != ESPNET:
+        _check_options(name, options)
+    check_train_configs(options)
     config = train_config_file(options, "asr")
     if config is not None:
         _check_encoder(config)
-    if name == ESPNET:
-        return
+
+
+def _check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Verify that ESPnet's options go with a search of this package."""
     for key in _REFUSED:
         if options.get(key):
             raise OptionError(

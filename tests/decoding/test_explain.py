@@ -165,8 +165,9 @@ def test_a_model_that_was_trained_on_whole_numbers(
 ):
     config = tmp_path / "config.yaml"
     data = [["wav.scp", "speech", "kaldi_ark"]]
-    config.write_text(yaml.safe_dump({"train_data_path_and_name_and_type": data}))
-    files = {"asr_train_config": str(config)}
+    options = {"train_data_path_and_name_and_type": data, "token_list": ["a"]}
+    config.write_text(yaml.safe_dump(options))
+    files = {"asr_train_config": str(config), "asr_model_file": "model.pth"}
     monkeypatch.setattr(explain, "model_files", lambda _: files)
     command = ["explain", str(AUDIO), "--model", PACKED, "--output_dir", str(tmp_path)]
     with pytest.raises(ZeroDivisionError):
