@@ -207,7 +207,7 @@ def _check_files(options: Mapping[str, Any]) -> None:
         key: value
         for key, value in options.items()
         # a tokenizer can have a name in place of a file, e.g. whisper_en
-        if key.endswith("bpemodel") and value is not None and Path(value).suffix
+        if key.endswith("bpemodel") and value is not None and Path(str(value)).suffix
     }
     files |= {f"data of {name}": path for path, name, _ in options[_DATA]}
     for key, path in files.items():

@@ -40,8 +40,6 @@ def read_train_config(key: str, path: Any) -> Mapping[str, Any]:
     Raises:
         OptionError: It cannot be read, or holds no options.
     """
-    if not isinstance(path, str | Path):
-        raise OptionError(f"{key}: {path!r} is no name of a file: {_REMEDY}")
     check_file(key, path)
     if is_packed_model(path):
         raise OptionError(f"{key}: {path} is a packed model: {_PACKED_REMEDY}")
@@ -66,12 +64,14 @@ def _parsed(path: str, changed: int, size: int) -> Any:
     return yaml.load(Path(path).read_text(encoding="utf-8"), Loader=loader)
 
 
-def check_file(key: str, path: str | Path) -> None:
+def check_file(key: str, path: Any) -> None:
     """Verify that there is a file.
 
     Raises:
-        OptionError: There is none, or a folder.
+        OptionError: There is none, or a folder; this is no name of one.
     """
+    if not isinstance(path, str | Path):
+        raise OptionError(f"{key}: {path!r} is no name of a file")
     if Path(path).is_dir():
         raise OptionError(f"{key}: {path} is a folder: give the file in it")
     if not Path(path).is_file():
@@ -147,14 +147,17 @@ def check_train_configs(options: Mapping[str, Any]) -> None:
         return
     key = f"{letters}_train_config"
     if options.get(key) is None and not path.is_file():
-        check_file(f"{letters}_model_file", str(model))
+        check_file(f"{letters}_model_file", model)
         raise OptionError(
             f"{letters}_model_file: there is no config.yaml beside {model}: name its "
             f"training config with {key}"
         )
     config = read_train_config(key, path)
     _check_tokens(key, path, config)
-    _check_task(key, path, tool, task_of(config), bool(options.get("enh_s2t_task")))
+    task = task_of(config)
+    if "enh_s2t_task" in options:
+        _check_enhancement(path, task, bool(options["enh_s2t_task"]))
+    _check_task(key, path, tool, task)
     for option, problem in _contradictions(options, config):
         raise OptionError(f"{option}: the model of {path} {problem}")
 
@@ -192,12 +195,16 @@ def task_of(config: Mapping[str, Any]) -> str:
     return "asr" if "ctc_conf" in config else ""
 
 
-def _check_task(key: str, path: Any, tool: Tool, task: str, enhance: bool) -> None:
-    """Verify that a model is one of the tool's; of an unknown task it may be."""
+def _check_enhancement(path: Any, task: str, enhance: bool) -> None:
+    """Verify that speech is enhanced if, and only if, the model does."""
     if enhance != (task == "enh_s2t"):
         what = "does not enhance" if enhance else "enhances"
         remedy = "leave it out" if enhance else "set it to true"
         raise OptionError(f"enh_s2t_task: the model of {path} {what} speech: {remedy}")
+
+
+def _check_task(key: str, path: Any, tool: Tool, task: str) -> None:
+    """Verify that a model is one of the tool's; of an unknown task it may be."""
     if task == "lm":
         raise OptionError(
             f"{key}: {path} is the training config of a model that is an LM: {_REMEDY}"

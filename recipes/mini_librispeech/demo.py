@@ -27,7 +27,9 @@ from espnet_lenbias.compare.compare import (
 )
 from espnet_lenbias.compare.summary import error_lines, most_shortened, transcript_lines
 from espnet_lenbias.compare.utterances import Utterance, read_set, spread
+from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.output_folder import make_output_dir
+from espnet_lenbias.options.packed_model import check_owner, is_archive, model_files
 from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.options.values import from_one, from_zero
 from espnet_lenbias.report.figures.trace import ending_figure
@@ -166,12 +168,15 @@ def load_model(model: str) -> Any:
 
     Raises:
         FileNotFoundError: There is no such file.
+        OptionError: It is no packed model of speech recognition.
     """
     if model.endswith(".zip") and not Path(model).is_file():
         raise FileNotFoundError(
             f"there is no model {model}: name one with --model, or train and pack one "
             "with run.sh"
         )
+    if is_archive(model):  # before torch and ESPnet are loaded
+        check_owner(model, model_files(model), ASR)
     return espnet_lenbias.Speech2Text.from_pretrained(
         model, search="espnet", ctc_weight=0.0, lm_weight=0.0
     )

@@ -295,6 +295,19 @@ def test_a_search_in_place_of_the_model(spoilt):
         use_search(model.beam_search, "explicit_length")
 
 
+@pytest.mark.parametrize("key", ["asr_train_config", "asr_model_file", "lm_file"])
+@pytest.mark.parametrize("value", [5, ["a"], {"a": 1}])
+def test_a_decode_config_that_names_no_file(
+    key, value, spoilt, wav_scp, tmp_path, capsys
+):
+    spoilt.pop(key, None)
+    (tmp_path / "decode.yaml").write_text(yaml.safe_dump({key: value}))
+    options = ["--config", str(tmp_path / "decode.yaml")]
+    assert _run(spoilt, f"{wav_scp},speech,sound", tmp_path / "out", *options) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert f"decode.yaml: {key}: {value!r} is no name of a file" in last
+
+
 def _run(spoilt, data: str, out: Path, *options: str, tool=asr_inference) -> int:
     words = [word for key, value in spoilt.items() for word in (f"--{key}", value)]
     words += ["--data_path_and_name_and_type", data, "--output_dir", str(out)]

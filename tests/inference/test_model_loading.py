@@ -14,6 +14,7 @@ import yaml
 from espnet_lenbias import OptionError, Speech2Text
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.inference.model_loading import checkpoints_problem
+from tests.conftest import TOKENS
 
 
 class RunsCode:
@@ -113,7 +114,7 @@ def test_an_older_checkpoint_is_loaded(spoilt, monkeypatch):
 
 def test_a_text_file_as_a_language_model(spoilt, tmp_path):
     config = tmp_path / "lm.yaml"
-    config.write_text("lm: transformer\ntoken_list: [a]\n")
+    config.write_text(yaml.safe_dump({"lm": "transformer", "token_list": TOKENS}))
     options = {"lm_train_config": str(config), "lm_file": str(config)}
     with pytest.raises(OptionError, match=f"^lm_file: {config} is no checkpoint of"):
         Speech2Text(**spoilt, **options, search="simple", ctc_weight=0.0)
