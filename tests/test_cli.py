@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +53,23 @@ def test_a_reader_that_goes(options, unbuffered):
 )
 def test_a_reader_of_help_that_goes(module):
     _without_reader([sys.executable, "-m", *module.split(), "--help"], "")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("name", ["searches", "report"])
+def test_a_disk_that_is_full(name, unbuffered, report):
+    command = report if name == "report" else [name]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            check=False,
+        )
+    assert done.returncode == 2
+    said = b"standard output cannot be written: No space left on device\n"
+    assert done.stderr.endswith(said) and b"Traceback" not in done.stderr
 
 
 def _without_reader(command, unbuffered):

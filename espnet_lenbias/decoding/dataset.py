@@ -181,13 +181,24 @@ def build_dataset(
     train_args: Any,
     dtype: str,
     allow_variable_data_keys: bool,
+    where: str = "the training config",
 ) -> Utterances:
-    """Build ESPnet's data set with the preprocessing of a model of that task."""
-    preprocess = task.build_preprocess_fn(train_args, False)
-    if preprocess is not None:  # a model can do without
-        needed = task.required_data_names(train=False, inference=True)
-        conf = getattr(train_args, "preprocessor_conf", None) or {}
-        preprocess = CheckedPreprocessing(preprocess, needed, conf)
+    """Build ESPnet's data set with the preprocessing of a model of that task.
+
+    Args:
+        data_path_and_name_and_type: The data.
+        task: ESPnet's class of the task.
+        train_args: The options of the model's training.
+        dtype: Of floats.
+        allow_variable_data_keys: Whether there may be data that the task knows nothing
+            of.
+        where: What a message calls the file of `train_args`.
+
+    Raises:
+        OptionError: The model's config describes no preprocessing that ESPnet knows, or
+            the data are not what the task takes.
+    """
+    preprocess = _preprocessing(task, train_args, where)
     dataset = ESPnetDataset(
         data_path_and_name_and_type,
         float_dtype=dtype,
@@ -202,6 +213,22 @@ def build_dataset(
         why = " ".join(str(e).split())
         raise OptionError(f"data_path_and_name_and_type: {why}") from e
     return Utterances(dataset, vars(train_args))
+
+
+def _preprocessing(task: Any, train_args: Any, where: str) -> Any:
+    """Return what makes a model's input of the data; None: a model can do without."""
+    try:
+        preprocess = task.build_preprocess_fn(train_args, False)
+        if preprocess is None:
+            return None
+        needed = task.required_data_names(train=False, inference=True)
+        conf = getattr(train_args, "preprocessor_conf", None) or {}
+        return CheckedPreprocessing(preprocess, needed, conf)
+    except Exception as e:  # of every kind: ESPnet verifies little
+        raise OptionError(
+            f"{where}: ESPnet cannot build the preprocessing that it describes "
+            f"({reason(e)})"
+        ) from e
 
 
 def read_batches(

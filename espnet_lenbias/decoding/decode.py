@@ -22,6 +22,7 @@ from espnet_lenbias.decoding.search_threads import choose_threads
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import set_all_random_seed
 from espnet_lenbias.options.espnet_tools import ASR, Tool
+from espnet_lenbias.options.train_config import train_config_file
 from espnet_lenbias.search.hypotheses import Hypothesis
 
 # (key, data) of utterances that could be read.
@@ -41,12 +42,15 @@ def load(args: argparse.Namespace, tool: Tool = ASR) -> Loaded:
     """Return the model, the data set and the padding that a run's options ask for."""
     model = load_model(args, tool)
     train_args = getattr(model, tool.train_args)
+    config = f"{tool.letters}_train_config"
+    file = train_config_file(vars(args), tool.letters)
     dataset = build_dataset(
         args.data_path_and_name_and_type,
         tool.task(),
         train_args,
         args.dtype,
         args.allow_variable_data_keys,
+        f"{config} {file}" if file is not None else f"model_tag {args.model_tag}",
     )
     return model, dataset, tool.task().build_collate_fn(train_args, False)
 
@@ -69,14 +73,19 @@ def load_model(args: argparse.Namespace, tool: Tool = ASR) -> Any:
     options["batch_size"] = args.batch_size or 1
     for key in tool.symbols:
         options[key] = f"<{options[key].lstrip('<').rstrip('>')}>"
-    model = inference_class.from_pretrained(
-        args.model_tag,
-        search=args.search,
-        search_conf=args.search_conf,
-        decoder_dtype=args.decoder_dtype,
-        device="cuda" if args.ngpu >= 1 else "cpu",
-        **options,
-    )
+    try:
+        model = inference_class.from_pretrained(
+            args.model_tag,
+            search=args.search,
+            search_conf=args.search_conf,
+            decoder_dtype=args.decoder_dtype,
+            device="cuda" if args.ngpu >= 1 else "cpu",
+            **options,
+        )
+    except OptionError:
+        raise
+    except ValueError as e:  # of a search, that the model does not go with it
+        raise OptionError(" ".join(str(e).split())) from e
     refuse_no_frames(model.beam_search)
     choose_threads(model.beam_search)
     return model

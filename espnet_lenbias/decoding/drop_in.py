@@ -25,7 +25,12 @@ from espnet_lenbias.decoding.run_log import FORMAT, kept_markers, log_kept
 from espnet_lenbias.errors import OptionError, OtherRunError
 from espnet_lenbias.espnet_compat import commandline, decodes_batches
 from espnet_lenbias.options.data_files import utterances
-from espnet_lenbias.options.decoding import get_parser, parse, run_options
+from espnet_lenbias.options.decoding import (
+    get_parser,
+    parse,
+    run_options,
+    show_cause,
+)
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.output_folder import NO_ROOM
 from espnet_lenbias.options.standard_output import reader_may_go
@@ -70,6 +75,7 @@ def run(
             with repeats_said_once(), audio_warnings() as warnings:
                 failures = _decode_pending(tool, args, results, decode)
     except (OptionError, OtherRunError) as e:
+        show_cause(args.log_level)
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     except OSError as e:
         parser.exit(2, f"{parser.prog}: error: {_what_failed(e)}\n")

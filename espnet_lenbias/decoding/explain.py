@@ -16,8 +16,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.audio_files import (
     audio_rate,
@@ -28,12 +26,13 @@ from espnet_lenbias.options.audio_files import (
     training_types,
 )
 from espnet_lenbias.options.decoding import get_parser as inference_parser
-from espnet_lenbias.options.decoding import parse
+from espnet_lenbias.options.decoding import parse, show_cause
 from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.output_folder import make_output_dir
-from espnet_lenbias.options.packed_model import model_files
+from espnet_lenbias.options.packed_model import check_owner, model_files
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.threads import wait_passively
+from espnet_lenbias.options.train_config import check_train_configs, read_train_config
 from espnet_lenbias.options.values import finite
 
 _PROG = "espnet-lenbias explain"
@@ -87,8 +86,10 @@ def main(cmd: Sequence[str] | None = None) -> int:
         check_audio_file(own.audio)
         args = decoding_options(own, rest)
         files = model_files(own.model)
+        check_owner(own.model, files, ASR)
         vars(args).update(files, model_tag=None)  # found already
-        config = yaml.safe_load(Path(files["asr_train_config"]).read_text("utf-8"))
+        config = read_train_config("asr_train_config", files["asr_train_config"])
+        check_train_configs(vars(args))
         check_rate(own.audio, audio_rate(own.audio), config.get("frontend_conf"))
         trained_on = training_types(config).get("speech")
         warning = scale_warning(str(own.audio), "sound", False, trained_on)
@@ -111,6 +112,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         model = load_model(args)
         explanation = explain(model, read_audio(own.audio), title, own.doubtful)
     except OptionError as e:
+        show_cause(args.log_level)
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     except (TooShortUttError, MemoryError, RuntimeError, TypeError, ValueError) as e:
         # e.g. audio too short for the encoder, a model that is a transducer

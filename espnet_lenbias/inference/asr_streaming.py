@@ -41,7 +41,7 @@ class Speech2TextStreaming(SearchOptionMixin, EspnetStreaming):
     """
 
     @classmethod
-    def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:
+    def _check_search(cls, search: str, options: Mapping[str, Any]) -> None:
         """Verify that search and model can be online."""
         check_online(search, options)
 

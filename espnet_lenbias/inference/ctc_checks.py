@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import CTCPrefixScorer
+from espnet_lenbias.options.train_config import read_train_config, train_config_file
 
 
 def check_ctc(model: Any) -> None:
@@ -63,13 +62,14 @@ def train_config(options: Mapping[str, Any], tool: str) -> Mapping[str, Any]:
 
     Returns:
         The options of the training; none if there is no such file.
+
+    Raises:
+        OptionError: See :func:`espnet_lenbias.options.train_config.read_train_config`.
     """
-    path = options.get(f"{tool}_train_config")
-    model = options.get("lm_file" if tool == "lm" else f"{tool}_model_file")
-    if path is None and model is not None:
-        path = Path(model).parent / "config.yaml"
+    if tool == "lm":
+        path = options.get("lm_train_config")
+    else:
+        path = train_config_file(options, tool)
     if path is None or not Path(path).is_file():
         return {}  # ESPnet says so
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # token lists are long
-    config = yaml.load(Path(path).read_text("utf-8"), Loader=loader)
-    return config if isinstance(config, dict) else {}
+    return read_train_config(f"{tool}_train_config", path)

@@ -148,6 +148,30 @@ def _are_special(tokens: Iterable[str]) -> bool:
     return all(str(t).startswith("<") and str(t).endswith(">") for t in tokens)
 
 
+def check_quantisation(options: Mapping[str, Any]) -> None:
+    """Verify what of a model is to be quantised, and to what.
+
+    Args:
+        options: An inference class's, their defaults filled in.
+
+    Raises:
+        OptionError: Names the option and what is possible.
+    """
+    names = options.get("quantize_modules", [])
+    if not isinstance(names, list | tuple):
+        raise OptionError(f"quantize_modules must be a list of names, not {names!r}")
+    for name in names:
+        kind = getattr(torch.nn, name, None) if isinstance(name, str) else None
+        if not isinstance(kind, type) or not issubclass(kind, torch.nn.Module):
+            raise OptionError(
+                f"quantize_modules: torch.nn has no module {name!r}: name such as "
+                "Linear, LSTM"
+            )
+    dtype = options.get("quantize_dtype", "qint8")
+    if dtype not in ("qint8", "float16"):
+        raise OptionError(f"quantize_dtype must be qint8 or float16, not {dtype!r}")
+
+
 def check_place(options: Mapping[str, Any]) -> None:
     """Verify the type of numbers and the device that a model is to be computed with.
 

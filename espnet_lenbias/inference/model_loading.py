@@ -1,21 +1,28 @@
 """Files of a model that cannot be loaded, named in one line."""
 
+import logging
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
 import torch
-from espnet2.text.sentencepiece_tokenizer import SentencepiecesTokenizer
-from sentencepiece import SentencePieceProcessor
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.inference.ctc_checks import train_config
+from espnet_lenbias.options.train_config import (
+    is_packed_model,
+    letters_of,
+    train_config_file,
+)
 
-# Options of ESPnet's that hold another kind of file: an n-gram LM.
-_NO_CHECKPOINTS = ("ngram_file",)
+logger = logging.getLogger(__name__)
+
+# How the options end that name a checkpoint; others name an n-gram LM, say.
+_CHECKPOINTS = ("_model_file", "lm_file")
 
 
 @contextmanager
@@ -29,7 +36,8 @@ def broken_files_named(options: Mapping[str, Any]) -> Iterator[None]:
         options: Those of an inference object, with the model's files among them.
 
     Raises:
-        OptionError: A file is not there, or is none that torch can load.
+        OptionError: A file is not there, is none that torch can load, or describes no
+            model that ESPnet can build; there is no memory for it.
     """
     problem = checkpoints_problem(options)
     if problem:
@@ -38,60 +46,96 @@ def broken_files_named(options: Mapping[str, Any]) -> Iterator[None]:
         yield
     except OptionError:
         raise
-    except Exception as e:
-        problem = _problem(e, options)
-        if problem is None:
-            raise
-        raise OptionError(problem) from e
+    except Exception as e:  # of every kind: ESPnet verifies little
+        raise OptionError(_problem(e, options)) from e
 
 
-def check_bpe_model(inference: Any) -> None:
-    """Verify the model of word pieces, which ESPnet reads with the first text.
+def check_named(options: Mapping[str, Any], taken: Iterable[str]) -> None:
+    """Verify that a model is named, and say so where it is named in part.
 
     Args:
-        inference: The inference object, its models loaded.
+        options: Those given.
+        taken: Those that the inference object takes.
 
     Raises:
-        OptionError: Names the file.
+        OptionError: Says what to give.
     """
-    tokenizer = getattr(inference, "tokenizer", None)
-    if isinstance(tokenizer, SentencepiecesTokenizer):
-        try:
-            SentencePieceProcessor().load(tokenizer.model)
-        except (OSError, RuntimeError) as e:
-            raise OptionError(
-                f"bpemodel: {tokenizer.model} is not there, or is no model of "
-                f"sentencepiece: {' '.join(str(e).split())}"
-            ) from e
+    letters = letters_of(dict.fromkeys(taken))
+    config, model = f"{letters}_train_config", f"{letters}_model_file"
+    if options.get(config) is None and options.get(model) is None:
+        raise OptionError(
+            f"no model is named: give {config} and {model}, or a packed model to "
+            "from_pretrained()"
+        )
+    for file, needed in ((config, model), ("lm_train_config", "lm_file")):
+        if options.get(file) is not None and options.get(needed) is None:
+            logger.warning(
+                f"{needed} is not given: the model of {file} {options[file]} has random "
+                "parameters"
+            )
+    if options.get("lm_file") is not None and options.get("lm_train_config") is None:
+        logger.warning(
+            f"lm_train_config is not given: lm_file {options['lm_file']} is not used"
+        )
 
 
-def _problem(error: Exception, options: Mapping[str, Any]) -> str | None:
-    """Return which file an error in loading comes from, or None: from no file."""
+def _problem(error: Exception, options: Mapping[str, Any]) -> str:
+    """Return in one line what an error in loading comes from."""
+    config, model, building = _files_of(error, options)
     problem = checkpoints_problem(options) or _stats_problem(options)
     if problem:
         return problem
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        device = options.get("device") or "cpu"
+        return f"device: {device} has no memory for the model {model}: choose another"
     if isinstance(error, RuntimeError) and "size mismatch" in str(error):
-        files = ", ".join(
-            f"{key} {value}"
-            for key, value in options.items()
-            if key.endswith(("_model_file", "lm_file")) and value is not None
-        )
         first = next(
             line for line in str(error).splitlines() if "size mismatch" in line
         )
         return (
-            f"{files}: not the checkpoint of the model in its config: {first.strip()} "
+            f"{model}: not the checkpoint of the model in its config: {first.strip()} "
             "Name the config and the checkpoint of one training"
         )
     if isinstance(error, OSError):
-        configs = [str(options[key]) for key in options if key.endswith("train_config")]
-        named = f" (named in {configs[0]}?)" if configs else ""
+        named = f" (named in {config.partition(' ')[2]}?)"
         if error.filename is None:
             return f"a file of the model cannot be read{named}: {error}"
         return f"a file of the model cannot be read{named}: {error.filename}: " + (
             error.strerror or type(error).__name__
         )
-    return None
+    what = "build" if building else "decode with"
+    return f"{config}: ESPnet cannot {what} the model that it describes ({said(error)})"
+
+
+def said(error: BaseException) -> str:
+    """Return the kind of an error and what it says, in one line."""
+    return ": ".join(
+        [type(error).__name__, *filter(None, [" ".join(str(error).split())])]
+    )
+
+
+def _files_of(error: Exception, options: Mapping[str, Any]) -> tuple[str, str, bool]:
+    """Return config and checkpoint of the model that an error comes from.
+
+    ESPnet builds the models one after the other, each with a function of its own, whose
+    arguments tell which it was.
+
+    Returns:
+        Each with its option before it; whether the model was being built.
+    """
+    letters = letters_of(options)
+    keys = (f"{letters}_train_config", f"{letters}_model_file")
+    building = False
+    files: list[Any] = [train_config_file(options, letters), options.get(keys[1])]
+    for frame, _ in walk_tb(error.__traceback__):
+        if frame.f_code.co_name == "build_model_from_file":
+            there = [frame.f_locals.get(name) for name in ("config_file", "model_file")]
+            files = [new or old for new, old in zip(there, files, strict=True)]
+            building = True
+    for key, value in options.items():
+        if key.endswith("lm_train_config") and str(value) == str(files[0]):
+            keys = (key, key.replace("_train_config", "_file"))
+    return f"{keys[0]} {files[0]}", f"{keys[1]} {files[1]}", building
 
 
 def checkpoints_problem(options: Mapping[str, Any]) -> str | None:
@@ -100,9 +144,7 @@ def checkpoints_problem(options: Mapping[str, Any]) -> str | None:
     Nothing that they say is run.
     """
     for key, value in options.items():
-        if key in _NO_CHECKPOINTS or not isinstance(value, str | Path):
-            continue
-        if key.endswith("_file"):
+        if key.endswith(_CHECKPOINTS) and isinstance(value, str | Path):
             problem = _checkpoint_problem(Path(value))
             if problem:
                 return f"{key}: {value} {problem}"
@@ -118,10 +160,12 @@ def _checkpoint_problem(path: Path) -> str | None:
                 damaged = parts.testzip()
             if damaged:
                 return f"is damaged: the checksum of {damaged} in it is wrong"
-        torch.load(path, map_location="cpu", weights_only=True, mmap=mmap)
-    except (FileNotFoundError, PermissionError) as e:
+        saved = torch.load(path, map_location="cpu", weights_only=True, mmap=mmap)
+    except (FileNotFoundError, PermissionError, IsADirectoryError) as e:
         return f"cannot be read: {e.strerror}"
     except Exception as e:
+        if is_packed_model(path):
+            return "is a packed model: give it as model_tag, or to from_pretrained()"
         if zipfile.is_zipfile(path):
             return (
                 "holds more than parameters, and torch does not load what could run "
@@ -129,24 +173,28 @@ def _checkpoint_problem(path: Path) -> str | None:
             )
         why = str(e).strip().partition("\n")[0]
         return f"is no checkpoint of torch, or a damaged one: {why}"
+    for wrapper in ("module", "state_dict"):  # of DeepSpeed and of Lightning
+        if isinstance(saved, Mapping) and wrapper in saved:
+            saved = saved[wrapper]
+    if not isinstance(saved, Mapping) or not all(isinstance(k, str) for k in saved):
+        return (
+            f"holds no parameters by name, but an object of type {type(saved).__name__}: "
+            "give the state_dict() of a model"
+        )
     return None
 
 
 def _stats_problem(options: Mapping[str, Any]) -> str | None:
     """Return which training config names statistics of features that are none."""
-    ends = ("_train_config", "_model_file")
-    tools = [key.removesuffix(end) for key in options for end in ends if end in key]
-    for tool in dict.fromkeys(tools):
-        for section, conf in train_config(options, tool).items():
-            file = conf.get("stats_file") if isinstance(conf, Mapping) else None
-            if isinstance(file, str) and Path(file).is_file() and not _is_stats(file):
-                given = options.get(f"{tool}_train_config")
-                config = given or f"of {options[f'{tool}_model_file']}"
-                return (
-                    f"{tool}_train_config {config}: {section}: stats_file: {file} is no "
-                    "numpy file of sums of features, or a damaged one: copy it anew from "
-                    "where the model was trained"
-                )
+    tool = letters_of(options)
+    for part, conf in train_config(options, tool).items():
+        file = conf.get("stats_file") if isinstance(conf, Mapping) else None
+        if isinstance(file, str) and Path(file).is_file() and not _is_stats(file):
+            return (
+                f"{tool}_train_config {train_config_file(options, tool)}: {part}: "
+                f"stats_file: {file} is no numpy file of sums of features, or a damaged "
+                "one: copy it anew from where the model was trained"
+            )
     return None
 
 

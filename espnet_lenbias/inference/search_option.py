@@ -19,13 +19,19 @@ from espnet_lenbias.inference.model_checks import (
     check_labels,
     check_parameters,
     check_place,
+    check_quantisation,
 )
 from espnet_lenbias.inference.model_loading import (
     broken_files_named,
-    check_bpe_model,
+    check_named,
 )
 from espnet_lenbias.inference.use_search import use_search
-from espnet_lenbias.options.packed_model import model_files
+from espnet_lenbias.inference.word_pieces import (
+    check_bpe_model,
+    check_order_of_pieces,
+)
+from espnet_lenbias.options.espnet_tools import tool_of
+from espnet_lenbias.options.packed_model import check_owner, model_files
 from espnet_lenbias.options.precision import check_decoder_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
@@ -34,6 +40,7 @@ from espnet_lenbias.options.registry import (
     check_nbest,
     check_search_conf,
 )
+from espnet_lenbias.options.train_config import check_train_configs, letters_of
 
 # For type checkers, the base that follows: a class of ESPnet's, of which they know
 # nothing.
@@ -81,10 +88,12 @@ class SearchOptionMixin(_EspnetClass):
         parameters = given.signature.parameters
         if "transducer_conf" in parameters and options.get("transducer_conf") is None:
             options["transducer_conf"] = {}  # not all of ESPnet's objects take None
-        with broken_files_named(options):
+        check_named(options, parameters)
+        with broken_files_named({**dict.fromkeys(parameters), **options}):
             super().__init__(*given.args, **given.kwargs)
         check_parameters(self, options)
         check_bpe_model(self)
+        check_order_of_pieces(self)
         self.search = ESPNET
         self.batch_size = batch_size
         check_ctc(self)
@@ -108,13 +117,18 @@ class SearchOptionMixin(_EspnetClass):
             conf = options.pop("search_conf", None) or {}
             decoder_dtype = options.pop("decoder_dtype", None)
             cls._verified(search, conf, decoder_dtype, (), options)
-        files = model_files(model_tag) if model_tag is not None else {}
-        unknown = files.keys() - cls.espnet_options().parameters.keys()
-        if unknown and cls.__init__ is SearchOptionMixin.__init__:
-            raise OptionError(
-                f"model_tag: {model_tag} is a model of another tool: it holds "
-                f"{', '.join(sorted(unknown))}, which {cls.__module__} does not take"
-            )
+        if model_tag is None:
+            return cls(**kwargs)
+        files, taken = model_files(model_tag), cls.espnet_options().parameters
+        tool = tool_of(letters_of(taken))
+        if cls.__init__ is SearchOptionMixin.__init__ and tool is not None:
+            check_owner(model_tag, files, tool)
+            unknown = files.keys() - taken.keys()
+            if unknown:
+                raise OptionError(
+                    f"model_tag: {model_tag} holds {', '.join(sorted(unknown))}, which "
+                    f"{tool.name} does not take"
+                )
         return cls(**{**kwargs, **files})
 
     @classmethod
@@ -150,9 +164,16 @@ class SearchOptionMixin(_EspnetClass):
         }
         options = {**defaults, **given.arguments}
         check_place(options)
+        check_quantisation(options)
+        cls._check_search(search, options)
+        check_train_configs(options)
         cls._check_model(search, options)
         check_labels(options)
         return given
+
+    @classmethod
+    def _check_search(cls, search: str, options: Mapping[str, Any]) -> None:
+        """Verify what only this class's searches ask for, as :meth:`_check_model` does."""
 
     @classmethod
     def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:

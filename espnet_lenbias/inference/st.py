@@ -7,6 +7,7 @@ from espnet2.bin import st_inference as espnet_st
 
 from espnet_lenbias.inference.ctc_checks import check_ctc_weight, train_config
 from espnet_lenbias.inference.search_option import SpeechSearchOptionMixin
+from espnet_lenbias.options.train_config import section
 
 
 class Speech2Text(SpeechSearchOptionMixin, espnet_st.Speech2Text):
@@ -29,6 +30,6 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_st.Speech2Text):
         """Verify that a model has CTC for the translation if it is used."""
         config = train_config(options, "st")
         # ESPnet's default weight in training is 0.
-        has_ctc = (config.get("model_conf") or {}).get("st_mtlalpha", 0.0) > 0
-        if config:
-            check_ctc_weight(options["ctc_weight"], has_ctc)
+        weight = section(config, "model_conf").get("st_mtlalpha", 0.0)
+        if config and isinstance(weight, int | float):  # of another one ESPnet tells
+            check_ctc_weight(options["ctc_weight"], weight > 0)

@@ -123,6 +123,11 @@ def lower_precision(search: Any, decoder_dtype: str | None, model: Any) -> None:
 def _label_synchronous_search(model: Any, name: str) -> BeamSearch:
     """Return the model's search if another one can take its place."""
     search = getattr(model, "beam_search", None)
+    if isinstance(model, BeamSearch):
+        raise TypeError(
+            "use_search takes the inference object, such as Speech2Text, in which the "
+            f"search is to be another one, not its beam_search ({type(model).__name__})"
+        )
     replaced = getattr(model, "search", ESPNET) != ESPNET
     if type(search) in (BeamSearch, BatchBeamSearch) or replaced or is_online(search):
         return search

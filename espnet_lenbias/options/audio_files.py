@@ -2,7 +2,7 @@
 
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -158,8 +158,11 @@ def scale_warning(
 
 def training_types(train_config: Mapping[str, Any]) -> dict[str, str]:
     """Return the type of each data of a training, by the name of the data."""
-    data = train_config.get("train_data_path_and_name_and_type") or ()
-    return {entry[1]: entry[2] for entry in data if len(entry) == 3}
+    data = train_config.get("train_data_path_and_name_and_type")
+    if not isinstance(data, Sequence):
+        return {}
+    entries = [e for e in data if isinstance(e, Sequence) and len(e) == 3]
+    return {str(name): str(kind) for _, name, kind in entries}
 
 
 def check_rate(
@@ -175,8 +178,12 @@ def check_rate(
     Raises:
         ValueError: It has another rate.
     """
-    wanted = (frontend_conf or {}).get("fs", _USUAL_RATE)
-    wanted = humanfriendly.parse_size(str(wanted))
+    if not isinstance(frontend_conf, Mapping):
+        frontend_conf = {}
+    try:
+        wanted = humanfriendly.parse_size(str(frontend_conf.get("fs", _USUAL_RATE)))
+    except humanfriendly.InvalidSize:
+        return  # of a rate that is none ESPnet tells
     if rate != wanted:
         raise ValueError(
             f"{audio} has {rate} samples a second, and the model takes {wanted}: "

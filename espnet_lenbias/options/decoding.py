@@ -7,6 +7,7 @@ imports that decoding needs.
 import argparse
 import hashlib
 import re
+import traceback
 from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
@@ -15,6 +16,7 @@ from typing import Any, NoReturn
 
 import yaml
 
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.data_files import KEYED, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.packed_model import check_tag
@@ -28,6 +30,7 @@ from espnet_lenbias.options.registry import (
     nearest,
     where_it_belongs,
 )
+from espnet_lenbias.options.train_config import check_file, check_train_configs
 
 _DATA = "data_path_and_name_and_type"
 
@@ -123,6 +126,12 @@ def _said(options: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in options.items() if v is not None or k not in sizes}
 
 
+def show_cause(log_level: str) -> None:
+    """Show where the error in hand comes from if the log is to tell all."""
+    if log_level in ("DEBUG", "NOTSET"):
+        traceback.print_exc()
+
+
 def run_options(args: argparse.Namespace) -> dict[str, str]:
     """Return what decides the results of a run, for a later run to compare with.
 
@@ -194,45 +203,26 @@ def _check_files(options: Mapping[str, Any]) -> None:
         for key, value in options.items()
         if key.endswith(("_file", "_config")) and value is not None
     }
+    files |= {
+        key: value
+        for key, value in options.items()
+        # a tokenizer can have a name in place of a file, e.g. whisper_en
+        if key.endswith("bpemodel") and value is not None and Path(str(value)).suffix
+    }
     files |= {f"data of {name}": path for path, name, _ in options[_DATA]}
     for key, path in files.items():
-        if not Path(path).is_file():
-            raise FileNotFoundError(f"{key}: there is no file {path}")
-        if key.endswith("_train_config"):
-            _check_train_config(key, Path(path))
-        if key.endswith("_model_file"):
-            config = key.replace("_model_file", "_train_config")
-            if options[config] is None:
-                _check_config_beside(key, Path(path), config)
+        check_file(key, path)
+    check_train_configs(options)
+    for lm in ("lm", "src_lm"):
+        pair = (f"{lm}_train_config", f"{lm}_file")
+        if sum(options.get(key) is not None for key in pair) == 1:
+            given, missing = sorted(pair, key=lambda key: options.get(key) is None)
+            raise OptionError(
+                f"{given}: {missing} is missing, without which there is no LM: give "
+                "both, or none"
+            )
     if options["model_tag"] is not None:
         check_tag(options["model_tag"])
-
-
-def _check_train_config(key: str, path: Path) -> None:
-    """Verify that a file is what a training of such a model leaves behind; quickly."""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    sections = set(re.findall(r"^(\w+):", text, re.MULTILINE))
-    wanted, found = key.endswith("lm_train_config"), "lm" in sections
-    if "token_list" not in sections:
-        why = "not the training config of a model: it has no token_list"
-    elif wanted != found:
-        why = f"the training config of a model that is {'an' if found else 'no'} LM"
-    else:
-        return
-    raise ValueError(
-        f"{key}: {path} is {why}: give the config.yaml that lies beside the model"
-    )
-
-
-def _check_config_beside(key: str, model: Path, config: str) -> None:
-    """Verify that ESPnet finds the config of a model that is named without."""
-    beside = model.parent / "config.yaml"
-    if not beside.is_file():
-        raise FileNotFoundError(
-            f"{key}: there is no config.yaml beside {model}: name its training config "
-            f"with {config}"
-        )
-    _check_train_config(config, beside)
 
 
 def _origin(message: str, config: Mapping[str, Any], args: argparse.Namespace) -> str:

@@ -39,6 +39,11 @@ class Tool:
         return f"espnet2.bin.{self.name}"
 
     @property
+    def letters(self) -> str:
+        """What the names of the model's options begin with."""
+        return self.name.partition("_")[0]
+
+    @property
     def drop_in(self) -> str:
         """The tool here that takes its place."""
         return f"espnet_lenbias.bin.{self.name}"
@@ -84,6 +89,12 @@ S2T = Tool(
 SLU = Tool("slu_inference", "slu", "Speech2Understand", "SLUTask", "asr_train_args")
 
 TOOLS = (ASR, ASR_STREAMING, ST, MT, S2T, SLU)
+
+
+def tool_of(letters: str) -> Tool | None:
+    """Return the tool whose model's options begin so; None: there is none."""
+    return next((tool for tool in TOOLS if tool.letters == letters), None)
+
 
 # ESPnet's other inference tools, and how they decode.
 OTHER_TOOLS = {

@@ -110,6 +110,31 @@ def expanded_size(node: yaml.Node | None) -> int:
     return 0 if node is None else size(node)
 
 
+def check_meta(meta: Any, archive: Path) -> None:
+    """Verify the content of ``meta.yaml``.
+
+    Raises:
+        OptionError: It does not name the files of a model.
+    """
+    where = f"model_tag: {archive}: its meta.yaml"
+    if not isinstance(meta, dict):
+        raise OptionError(f"{where} holds no `name: value` lines")
+    for part in ("yaml_files", "files"):
+        named = meta.get(part)
+        if not isinstance(named, dict):
+            what = "is missing" if part not in meta else f"is {named!r}"
+            raise OptionError(
+                f"{where} names no files: {part}, a mapping of options to members of "
+                f"the archive, {what}"
+            )
+        for key, value in named.items():
+            if not isinstance(key, str) or not isinstance(value, str):
+                raise OptionError(
+                    f"{where}: {part}: {key!r}: {value!r} is no option and the name of "
+                    "a member of the archive"
+                )
+
+
 def files_within(
     meta: Mapping[str, Any], archive: Path, folder: Path
 ) -> dict[str, str]:
@@ -119,7 +144,7 @@ def files_within(
     and the archive holds it under that path without the leading slash.
 
     Args:
-        meta: The content of ``meta.yaml``.
+        meta: The content of ``meta.yaml``, see :func:`check_meta`.
         archive: The archive.
         folder: Where it was unpacked.
 
@@ -129,12 +154,12 @@ def files_within(
     Raises:
         OptionError: The archive does not hold one of them.
     """
-    named = {**(meta.get("yaml_files") or {}), **(meta.get("files") or {})}
+    named = {**meta["yaml_files"], **meta["files"]}
     with zipfile.ZipFile(archive) as packed:
         members = set(packed.namelist())
     files = {}
     for key, value in named.items():
-        member = str(value).lstrip("/")
+        member = value.lstrip("/")
         if member not in members:
             raise OptionError(
                 f"model_tag: {archive}: its meta.yaml names {value!r} as {key}, which "

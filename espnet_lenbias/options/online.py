@@ -1,12 +1,15 @@
 """Options that go with a search block by block; no torch here."""
 
-import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.registry import ESPNET
+from espnet_lenbias.options.train_config import (
+    check_train_configs,
+    read_train_config,
+    train_config_file,
+)
 
 # The searches that can.
 ONLINE = (ESPNET, "explicit_length")
@@ -42,10 +45,16 @@ def check_online(name: str, options: Mapping[str, Any]) -> None:
         raise OptionError(
             f"sim_chunk_length must be a number of samples, or 0 for all, not {chunk}"
         )
-    if options.get("asr_train_config") is not None:
-        _check_encoder(Path(options["asr_train_config"]))
-    if name == ESPNET:
-        return
+    if name != ESPNET:
+        _check_options(name, options)
+    check_train_configs(options)
+    config = train_config_file(options, "asr")
+    if config is not None:
+        _check_encoder(config)
+
+
+def _check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Verify that ESPnet's options go with a search of this package."""
     for key in _REFUSED:
         if options.get(key):
             raise OptionError(
@@ -59,13 +68,12 @@ def check_online(name: str, options: Mapping[str, Any]) -> None:
         )
 
 
-def _check_encoder(train_config: Path) -> None:
+def _check_encoder(train_config: Any) -> None:
     """Verify that a model's encoder is one that takes its audio block by block."""
-    text = train_config.read_text(encoding="utf-8")
-    encoder = re.search(r"^encoder: *(\w+)", text, re.MULTILINE)
-    if encoder and not encoder[1].startswith("contextual_block"):
+    encoder = read_train_config("asr_train_config", train_config).get("encoder")
+    if isinstance(encoder, str) and not encoder.startswith("contextual_block"):
         raise OptionError(
-            f"asr_train_config: {train_config}: its encoder, {encoder[1]}, needs the "
+            f"asr_train_config: {train_config}: its encoder, {encoder}, needs the "
             "whole audio, and streaming one of the kind contextual_block_*: decode "
             "with asr_inference"
         )

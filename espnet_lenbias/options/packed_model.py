@@ -7,7 +7,7 @@ import os
 import secrets
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ import yaml
 
 from espnet_lenbias import espnet_compat
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.model_archive import check_members, files_within
+from espnet_lenbias.options.espnet_tools import Tool, tool_of
+from espnet_lenbias.options.model_archive import check_members, check_meta, files_within
 from espnet_lenbias.options.output_folder import NO_ROOM
 
 # What reading an archive raises that is damaged, encrypted, or packed in another way.
@@ -57,6 +58,35 @@ def model_files(tag: str | Path) -> dict[str, str]:
             f"({type(e).__name__}: {_one_line(e)}): give a tag that it lists, or a packed "
             "model on disk"
         ) from e
+
+
+def check_owner(tag: Any, files: Mapping[str, str], tool: Tool) -> None:
+    """Verify that a packed model is one of a tool's.
+
+    Args:
+        tag: As given.
+        files: See :func:`model_files`.
+        tool: What is to decode with it.
+
+    Raises:
+        OptionError: Says of which tool it is.
+    """
+    wanted = (f"{tool.letters}_train_config", f"{tool.letters}_model_file")
+    if all(key in files for key in wanted):
+        return
+    keys = sorted(key for key in files if key.endswith(("_model_file", "_config")))
+    owners = [tool_of(key.partition("_")[0]) for key in keys]
+    other = next(filter(None, owners), None)
+    if other is not None and other.letters != tool.letters:
+        raise OptionError(
+            f"model_tag: {tag} is a model of {other.name}, not of {tool.name}: decode "
+            f"it with {other.name}"
+        )
+    missing = " and ".join(key for key in wanted if key not in files)
+    raise OptionError(
+        f"model_tag: {tag} is no model of {tool.name}: it holds no {missing}, but "
+        f"{', '.join(files) or 'nothing'}"
+    )
 
 
 def check_tag(tag: Any) -> None:
@@ -124,9 +154,11 @@ def _unpack(archive: Path, folder: Path) -> dict[str, str]:
     """Unpack a model; return its files, within the folder."""
     try:
         check_members(archive, folder)
+        meta = _meta(archive)
+        check_meta(meta, archive)
         # ESPnet's own cache misses: it looks for the files a folder too high.
         espnet_compat.unpack(archive, folder, use_cache=False)
-        files = files_within(_meta(archive), archive, folder)
+        files = files_within(meta, archive, folder)
     except OSError:  # of the folder, which is not the archive's fault
         raise
     except (*_DAMAGED, ValueError, LookupError, AssertionError, TypeError) as e:
@@ -146,14 +178,11 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _meta(archive: Path) -> dict[str, Any]:
+def _meta(archive: Path) -> Any:
     """Return what ``pack`` has noted of the files: the first meta.yaml, as ESPnet."""
     with zipfile.ZipFile(archive) as packed:
         name = next(n for n in packed.namelist() if Path(n).name == "meta.yaml")
-        meta = yaml.safe_load(packed.read(name))
-    if not isinstance(meta, dict):
-        raise ValueError(f"{name} holds no `name: value` lines")
-    return meta
+        return yaml.safe_load(packed.read(name))
 
 
 def check_archive(archive: Path) -> None:

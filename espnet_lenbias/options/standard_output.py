@@ -1,4 +1,4 @@
-"""Standard output whose reader may go before all is written: a pipe into ``head``."""
+"""Standard output that cannot be written: its reader has gone, or the disk is full."""
 
 import os
 import sys
@@ -11,7 +11,11 @@ READER_GONE = 141
 
 @contextmanager
 def reader_may_go() -> Iterator[None]:
-    """End with that status, and quietly, once nobody reads what is written."""
+    """End with that status, and quietly, once nobody reads what is written.
+
+    Where it cannot be written for another reason, such as a full disk, say so and end
+    with status 2.
+    """
     try:
         try:
             yield
@@ -19,6 +23,25 @@ def reader_may_go() -> Iterator[None]:
             with suppress(AttributeError):  # there may be no standard output at all
                 sys.stdout.flush()  # here, where a reader who has gone is no surprise
     except BrokenPipeError:
-        # What is left to write, at exit, has nowhere to go either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up()
         raise SystemExit(READER_GONE) from None
+    except OSError as e:
+        if e.filename is not None or not _fails():
+            raise
+        _give_up()
+        print(f"standard output cannot be written: {e.strerror}", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+def _fails() -> bool:
+    """Tell whether standard output, which keeps what it could not write, fails again."""
+    try:
+        print(flush=True)
+    except OSError:
+        return True
+    return False
+
+
+def _give_up() -> None:
+    """Have what is left to write, at exit, go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

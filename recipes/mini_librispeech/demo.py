@@ -27,6 +27,9 @@ from espnet_lenbias.compare.compare import (
 )
 from espnet_lenbias.compare.summary import error_lines, most_shortened, transcript_lines
 from espnet_lenbias.compare.utterances import Utterance, read_set, spread
+from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.output_folder import make_output_dir
+from espnet_lenbias.options.packed_model import check_owner, is_archive, model_files
 from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.options.values import from_one, from_zero
 from espnet_lenbias.report.figures.trace import ending_figure
@@ -110,6 +113,7 @@ def main(cmd: Sequence[str] | None = None) -> None:
     # That an output reached the length limit is a warning, of many searches a flood.
     logging.basicConfig(level=logging.ERROR)
     try:
+        make_output_dir(args.output_dir)
         utterances = [
             utterance
             for name in args.sets
@@ -121,7 +125,7 @@ def main(cmd: Sequence[str] | None = None) -> None:
             f"{heading}\n{_DURATION}\nloading torch, ESPnet and the model", flush=True
         )
         model = load_model(args.model)
-    except FileNotFoundError as e:
+    except (OSError, ValueError) as e:
         sys.exit(f"demo.py: {e}")
     print("decoding", flush=True)
     batches = compare(model, rows, utterances, args.batch_size)
@@ -132,7 +136,6 @@ def main(cmd: Sequence[str] | None = None) -> None:
         rows_of_few = make_rows(AT_LARGEST, [args.huge], 0)
         huge = collect(compare(model, rows_of_few, few, 1), len(few), len(rows_of_few))
 
-    args.output_dir.mkdir(parents=True, exist_ok=True)
     text = write_tables(results, args.sets, args.output_dir)
     kinds = {row.label: row.kind for row in rows}
     figure = beam_size_figure(results, kinds, " and ".join(args.sets))
@@ -165,12 +168,15 @@ def load_model(model: str) -> Any:
 
     Raises:
         FileNotFoundError: There is no such file.
+        OptionError: It is no packed model of speech recognition.
     """
     if model.endswith(".zip") and not Path(model).is_file():
         raise FileNotFoundError(
             f"there is no model {model}: name one with --model, or train and pack one "
             "with run.sh"
         )
+    if is_archive(model):  # before torch and ESPnet are loaded
+        check_owner(model, model_files(model), ASR)
     return espnet_lenbias.Speech2Text.from_pretrained(
         model, search="espnet", ctc_weight=0.0, lm_weight=0.0
     )

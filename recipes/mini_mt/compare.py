@@ -20,6 +20,7 @@ from tqdm import tqdm
 from espnet_lenbias.compare.compare import ComparedSearch, Contestant, Result
 from espnet_lenbias.compare.summary import most_shortened, transcript_lines
 from espnet_lenbias.compare.utterances import spread
+from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.options.values import finite, from_one, from_zero
 from espnet_lenbias.report.scoring import read_text
@@ -101,6 +102,7 @@ def main(cmd: Sequence[str] | None = None) -> None:
     # That an output reached the length limit is a warning, of many searches a flood.
     logging.basicConfig(level=logging.ERROR)
     try:
+        make_output_dir(args.output_dir)
         sentences = spread(read_pairs(args.data), args.sentences)
         model = load_model(args.model, args.maxlenratio)
     except (OSError, ValueError) as e:
@@ -114,7 +116,6 @@ def main(cmd: Sequence[str] | None = None) -> None:
     print(heading, flush=True)
     results = list(chain.from_iterable(translate(model, rows, sentences)))
 
-    args.output_dir.mkdir(parents=True, exist_ok=True)
     write_csv(args.output_dir / "sentences.csv", results)
     lines = translation_lines(results)
     write_csv(args.output_dir / "comparison.csv", lines)

@@ -19,6 +19,7 @@ from tests.bundled import bundled
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "mini_librispeech"
 PACKED = str(bundled("asr_transformer"))
+TRANSLATES = str(RECIPE.with_name("mini_mt") / "pretrained" / "mt.zip")
 AUDIO = min((RECIPE / "slice" / "LibriSpeech" / "dev-clean").rglob("*.flac"))
 
 
@@ -164,8 +165,9 @@ def test_a_model_that_was_trained_on_whole_numbers(
 ):
     config = tmp_path / "config.yaml"
     data = [["wav.scp", "speech", "kaldi_ark"]]
-    config.write_text(yaml.safe_dump({"train_data_path_and_name_and_type": data}))
-    files = {"asr_train_config": str(config)}
+    options = {"train_data_path_and_name_and_type": data, "token_list": ["a"]}
+    config.write_text(yaml.safe_dump(options))
+    files = {"asr_train_config": str(config), "asr_model_file": "model.pth"}
     monkeypatch.setattr(explain, "model_files", lambda _: files)
     command = ["explain", str(AUDIO), "--model", PACKED, "--output_dir", str(tmp_path)]
     with pytest.raises(ZeroDivisionError):
@@ -187,6 +189,15 @@ def test_no_audio(tmp_path, loaded, capsys):
     "options, message",
     [
         (["--model", "gone.zip"], "there is no file gone.zip"),
+        (["--model", TRANSLATES], "mt.zip is a model of mt_inference, not of asr_inf"),
+        (
+            ["--model", PACKED, "--multi_asr", "true"],
+            "multi_asr: the model of .* hears",
+        ),
+        (
+            ["--model", PACKED, "--asr_train_config", "/"],
+            "asr_train_config: / is a folder",
+        ),
         (["--model", PACKED, "--search", "espnet"], "search: espnet does not tell"),
         (["--model", PACKED, "--search", "simpel"], "did you mean simple?"),
         (

@@ -217,7 +217,7 @@ def test_mistakes_show_before_a_model_is_loaded(options, message, packed):
 )
 def test_options_that_only_look_wrong(options):
     with pytest.raises(
-        OptionError, match="^asr_model_file: no-such.pth cannot be read"
+        OptionError, match="^asr_train_config: there is no file no-such.yaml"
     ):
         Speech2Text("no-such.yaml", "no-such.pth", search="simple", **options)
 

@@ -227,5 +227,5 @@ def test_mask_ctc_and_the_tool_for_transducers_say_so():
 
 
 def test_a_packed_model_of_another_tool():
-    with pytest.raises(OptionError, match="is a model of another tool: it holds asr_"):
+    with pytest.raises(OptionError, match="is a model of asr_inference, not of st_"):
         st.Speech2Text.from_pretrained(str(bundled("asr_transformer")), ctc_weight=0.0)

@@ -8,6 +8,7 @@ import soundfile
 
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.options.audio_files import (
+    check_rate,
     check_whole,
     read_audio,
     scale_warning,
@@ -101,3 +102,18 @@ def test_the_types_of_a_training():
     config = {"train_data_path_and_name_and_type": data}
     assert training_types(config) == {"speech": "kaldi_ark", "text": "text"}
     assert training_types({}) == {}
+
+
+@pytest.mark.parametrize("data", [5, "abc", [1, 2], ["abc"], [["a", "b"]], {"a": 1}])
+def test_data_of_a_training_that_are_none(data):
+    config = {"train_data_path_and_name_and_type": data}
+    assert training_types(config).get("speech") is None
+
+
+@pytest.mark.parametrize("conf", [None, [1], "fs", 5, {"fs": [1]}, {"fs": None}])
+def test_a_rate_that_is_none_is_not_compared(conf):
+    if isinstance(conf, dict):
+        check_rate("a.wav", 8000, conf)
+    else:  # without one it is ESPnet's default
+        with pytest.raises(ValueError, match="8000 samples a second, .* takes 16000"):
+            check_rate("a.wav", 8000, conf)

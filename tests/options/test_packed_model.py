@@ -119,9 +119,15 @@ def test_a_member_outside_of_the_folder(tmp_path, cache):
     [
         ("files: {asr_model_file: /etc/passwd}", "names '/etc/passwd' as asr_model"),
         ("files: {asr_model_file: ../x}", "names '../x' as asr_model_file"),
-        ("[1]", "cannot be unpacked: "),
-        ("files: {}", "cannot be unpacked: 'yaml_files'"),
-        ("files: [1]\nyaml_files: 1", "cannot be unpacked: "),
+        ("[1]", "its meta.yaml holds no `name: value` lines"),
+        ("", "its meta.yaml holds no `name: value` lines"),
+        ("files: {}", "names no files: yaml_files, a mapping of options to members of"),
+        ("yaml_files: {}", "archive, is missing"),
+        ("yaml_files: {}\nfiles: 5", "archive, is 5"),
+        ("yaml_files: {}\nfiles: null", "archive, is None"),
+        ("files: [1]\nyaml_files: 1", "archive, is 1"),
+        ("yaml_files: {}\nfiles: {a: 5}", "files: 'a': 5 is no option and the name of"),
+        ("yaml_files: {1: a}\nfiles: {}", "yaml_files: 1: 'a' is no option and the na"),
         ("a: [1", "'meta.yaml' is no yaml file that can be read: "),
     ],
 )

@@ -22,6 +22,7 @@ from espnet_lenbias.report.scoring import Errors, count_errors, read_text
 from tests.bundled import bundled
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "librispeech"
+MT = RECIPE.with_name("mini_mt") / "pretrained" / "mt.zip"
 MINI = RECIPE.parent / "mini_librispeech"
 PACKED = bundled("asr_transformer")
 SLICE = MINI / "slice" / "LibriSpeech"
@@ -263,6 +264,7 @@ def test_a_packed_model_comes_with_its_language_model(tmp_path):
     [
         ("gone.zip", "there is no file gone.zip"),
         (RECIPE / "run.sh", "run.sh is not a zip archive"),
+        (MT, "mt.zip is a model of mt_inference, not of asr_inference: decode it wi"),
         ("{training}", "/valid.acc.ave.pth (parameters there: model.pth)"),
     ],
 )
@@ -272,6 +274,30 @@ def test_a_model_that_is_not_there(model, message, transformer_model, tmp_path):
     assert run.returncode == 1
     assert message in run.stderr
     assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "config.yaml is empty"),
+        ("[1]", "config.yaml holds no `option: value` lines"),
+        ("token_list: [a]\nlm: seq_rnn\n", "config of a model that is an LM"),
+        ("token_list: [a]\nnormalize_conf: 5\nbpemodel: 5\n", ""),  # ESPnet tells
+    ],
+)
+def test_a_config_that_is_none(text, message, transformer_model, tmp_path):
+    (tmp_path / "config.yaml").write_text(text)
+    shutil.copy(transformer_model.weights, tmp_path / "valid.acc.ave.pth")
+    run = _local("model", tmp_path, tmp_path / "model.yaml")
+    assert run.returncode == bool(message)
+    assert message in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_a_folder_that_cannot_be_made(transformer_model):
+    run = _local("model", PACKED, "/dev/null/x/model.yaml")
+    assert run.returncode == 1
+    assert "model.py: output_dir /dev/null/x cannot be written" in run.stderr
 
 
 def test_files_that_a_training_names_and_that_are_not_here(transformer_model, tmp_path):

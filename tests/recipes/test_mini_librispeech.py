@@ -23,6 +23,7 @@ from espnet_lenbias.report.scoring import read_text
 from tests.bundled import bundled
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "mini_librispeech"
+MT = str(RECIPE.with_name("mini_mt") / "pretrained" / "mt.zip")
 PACKED = str(bundled("asr_transformer"))
 SLICE = RECIPE / "slice" / "LibriSpeech"
 
@@ -218,6 +219,27 @@ def test_the_demo_speaks_before_it_loads_anything_large():
     assert "The defaults take 3 to 4 minutes on two idle CPU cores." in lines
     assert lines[-1].startswith("demo.py: there is no model gone.zip: name one with")
     assert lines[-1].endswith(" False"), run.stderr
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (
+            ["--model", MT],
+            f"demo.py: model_tag: {MT} is a model of mt_inference, not of",
+        ),
+        (
+            ["--output_dir", "/dev/null/x"],
+            "demo.py: output_dir /dev/null/x cannot be w",
+        ),
+    ],
+)
+def test_what_the_demo_cannot_do_is_one_line(options, message, tmp_path):
+    command = [sys.executable, str(RECIPE / "demo.py"), "--output_dir", str(tmp_path)]
+    run = subprocess.run([*command, *options], capture_output=True, text=True)
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1].startswith(message)
+    assert "Traceback" not in run.stderr
 
 
 def test_the_demo_adds_a_huge_beam_on_a_few_utterances(tmp_path):

@@ -20,6 +20,7 @@ from espnet_lenbias.bin import mt_inference
 from espnet_lenbias.compare.compare import Result
 from espnet_lenbias.inference.mt import Text2Text
 from espnet_lenbias.report.scoring import read_text
+from tests.bundled import bundled
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "mini_mt"
 PACKED = RECIPE / "pretrained" / "mt.zip"
@@ -361,6 +362,21 @@ def test_a_missing_model_is_named(local, tmp_path):
     with pytest.raises(SystemExit) as e:
         local.compare.main(["--model", "gone.zip", "--output_dir", str(tmp_path)])
     assert "compare.py: model_tag: there is no file gone.zip" in str(e.value)
+
+
+def test_a_model_of_another_tool_is_named(local, tmp_path):
+    model = str(bundled("asr_transformer"))
+    with pytest.raises(SystemExit) as e:
+        local.compare.main(["--model", model, "--output_dir", str(tmp_path)])
+    assert str(e.value).startswith(
+        f"compare.py: model_tag: {model} is a model of asr_inf"
+    )
+
+
+def test_a_folder_that_cannot_be_made_is_named(local):
+    with pytest.raises(SystemExit) as e:
+        local.compare.main(["--output_dir", "/dev/null/x"])
+    assert str(e.value).startswith("compare.py: output_dir /dev/null/x cannot be writt")
 
 
 def test_files_of_different_sentences_are_named(local, tmp_path):

@@ -9,7 +9,14 @@ from typing import Any
 
 import yaml
 
-from espnet_lenbias.options.packed_model import is_archive, model_files
+from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.output_folder import make_output_dir
+from espnet_lenbias.options.packed_model import check_owner, is_archive, model_files
+from espnet_lenbias.options.train_config import (
+    check_train_configs,
+    read_train_config,
+    section,
+)
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -32,7 +39,8 @@ def main() -> None:
         if args.lm_exp is not None:
             files |= trained(args.lm_exp, "lm_train_config", "lm_file", args.lm_file)
         files = {option: os.path.abspath(path) for option, path in files.items()}
-        config = read_config(Path(files["asr_train_config"]))
+        check_train_configs(files)
+        config = read_train_config("asr_train_config", files["asr_train_config"])
     except (OSError, ValueError) as e:
         sys.exit(f"model.py: {e}")
     missing = list(missing_files(config))
@@ -43,11 +51,15 @@ def main() -> None:
             "pack it there (python -m espnet2.bin.pack asr ...) and name the .zip"
         )
     vocabulary = len(config["token_list"])
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(yaml.safe_dump({**files, "vocabulary": vocabulary}), "utf-8")
+    try:
+        make_output_dir(args.out.parent)
+        options = {**files, "vocabulary": vocabulary}
+        args.out.write_text(yaml.safe_dump(options), "utf-8")
+    except (OSError, ValueError) as e:
+        sys.exit(f"model.py: {e}")
     lm = "with" if "lm_file" in files else "without"
     print(
-        f"{args.model}: {config['encoder']} encoder, {config['decoder']} decoder, "
+        f"{args.model}: {config.get('encoder')} encoder, {config.get('decoder')} decoder, "
         f"{vocabulary} labels, {lm} language model"
     )
 
@@ -65,13 +77,22 @@ def asr_files(model: str, name: str) -> dict[str, str]:
     """
     if Path(model).is_dir():
         return trained(Path(model), "asr_train_config", "asr_model_file", name)
-    if is_archive(model):
-        return model_files(model)
+    files = model_files(model) if is_archive(model) else from_zoo(model)
+    check_owner(model, files, ASR)
+    return files
+
+
+def from_zoo(tag: str) -> dict[str, str]:
+    """Return the decode options that hold the files of a model of the model zoo.
+
+    Raises:
+        OSError: Why the model zoo could not give it.
+    """
     try:
-        return model_files(model)
+        return model_files(tag)
     except Exception as e:  # whatever the downloader raises
         raise OSError(
-            f"{model} is neither a folder nor a .zip here, and the model zoo did not "
+            f"{tag} is neither a folder nor a .zip here, and the model zoo did not "
             f"give it ({type(e).__name__}: {e})"
         ) from e
 
@@ -92,25 +113,12 @@ def trained(folder: Path, config: str, parameters: str, name: str) -> dict[str, 
     return {option: str(path) for option, path in files.items()}
 
 
-def read_config(path: Path) -> dict[str, Any]:
-    """Read the config that ESPnet's training has written.
-
-    Raises:
-        ValueError: It is not one.
-    """
-    config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    tokens = config.get("token_list") if isinstance(config, dict) else None
-    if not isinstance(tokens, list) or not tokens:
-        raise ValueError(f"{path} has no token_list: it is no config of a training")
-    return config
-
-
 def missing_files(config: Mapping[str, Any]) -> Iterator[str]:
     """Yield the files that a training's config names and that are not there."""
-    stats = (config.get("normalize_conf") or {}).get("stats_file")
+    stats = section(config, "normalize_conf").get("stats_file")
     for path in (config.get("bpemodel"), stats):
         # a tokenizer can have a name in place of a file, e.g. whisper_en
-        if path and Path(path).suffix and not Path(path).is_file():
+        if isinstance(path, str) and Path(path).suffix and not Path(path).is_file():
             yield path
 
 

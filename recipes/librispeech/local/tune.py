@@ -22,6 +22,7 @@ from espnet_lenbias import Speech2Text
 from espnet_lenbias.compare.compare import ComparedSearch, Contestant, Result, encode
 from espnet_lenbias.compare.summary import errors_of
 from espnet_lenbias.compare.utterances import Utterance, batches
+from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.report.scoring import Errors, read_text
 from espnet_lenbias.report.tables import column, markdown_table, write_csv
@@ -114,6 +115,7 @@ def main() -> None:
             "lm_weight": max(tried["lm_weight"]),
         }
         utterances = [u for name in args.sets for u in read_set(args.data, name)]
+        make_output_dir(args.out)
     except (OSError, ValueError) as e:
         sys.exit(f"tune.py: {e}")
 
@@ -207,7 +209,6 @@ def write(
         best: Row -> the setting chosen.
         what: What it was tuned on.
     """
-    out.mkdir(parents=True, exist_ok=True)
     lines = []
     for setting, e in zip(settings, errors, strict=True):
         chosen = best[setting.row] is setting
