@@ -14,6 +14,7 @@ five best hypotheses are shown.
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import yaml
@@ -32,6 +33,7 @@ from espnet_lenbias.options.decoding import parse
 from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.packed_model import model_files
+from espnet_lenbias.options.posteriors import PosteriorOptions
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.options.values import finite
@@ -151,6 +153,12 @@ def decoding_options(
     if named or args.model_tag != own.model:
         key = min(named, default="model_tag")
         raise ValueError(f"{key}: the model is named by --model: leave {key} out")
+    for field in fields(PosteriorOptions):
+        if getattr(args, field.name) != field.default:
+            raise ValueError(
+                f"{field.name}: here is shown how a search goes, not what is made of its "
+                f"results: leave {field.name} out"
+            )
     if args.search == ESPNET:
         raise ValueError(
             f"search: {ESPNET} does not tell how it goes: choose another one, e.g. "

@@ -29,6 +29,8 @@ class Beam:
     hs: torch.Tensor | None = None  # (n, N, D) decoder states, if they are asked for
     # (n, T) attention that each frame has got so far, if it is asked for
     attended: torch.Tensor | None = None
+    # (n, N) weighted log-prob of each label, if it is asked for
+    label_log_probs: torch.Tensor | None = None
 
     def __len__(self) -> int:
         return self.yseq.size(0)
@@ -55,6 +57,10 @@ class Beam:
             hs = hs.unsqueeze(1)
             hs = hs if self.hs is None else torch.cat([self.hs, hs], dim=1)
             hs = hs[parents]
+        log_probs = self.label_log_probs
+        if log_probs is not None:
+            newest = (q[parents, labels] - self.q[parents]).unsqueeze(1)
+            log_probs = torch.cat([log_probs[parents], newest], dim=1)
         return Beam(
             yseq=torch.cat([self.yseq[parents], labels.unsqueeze(1)], dim=1),
             q=q[parents, labels],
@@ -65,16 +71,23 @@ class Beam:
             spans=selection.spans,
             hs=hs,
             attended=None if attended is None else attended[parents],
+            label_log_probs=log_probs,
         )
 
 
-def first_beam(scorers: Iterable[str], x: torch.Tensor, primers: torch.Tensor) -> Beam:
+def first_beam(
+    scorers: Iterable[str],
+    x: torch.Tensor,
+    primers: torch.Tensor,
+    label_log_probs: bool = False,
+) -> Beam:
     """Return one hypothesis for each utterance: its primer, with a score of 0.
 
     Args:
         scorers: Their names.
         x: (B, T, D) encoder output.
         primers: (B, P) labels.
+        label_log_probs: Whether that of each label is to be kept.
     """
     n_utts = len(x)
     dtype = torch.promote_types(x.dtype, torch.float32)
@@ -84,4 +97,5 @@ def first_beam(scorers: Iterable[str], x: torch.Tensor, primers: torch.Tensor) -
         q=zeros,
         scores=dict.fromkeys(scorers, zeros),
         spans=make_spans(list(range(n_utts)), [1] * n_utts),
+        label_log_probs=zeros.new_zeros(n_utts, 0) if label_log_probs else None,
     )

@@ -1,14 +1,12 @@
 """What a search returns: hypotheses that have ended."""
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import torch
 
 from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
 from espnet_lenbias.search.beam import Beam
-
-_OWN = ("original_score", "forced", "steps")
 
 
 class Score(float):
@@ -27,7 +25,28 @@ class Score(float):
     detach = cpu
 
 
-class Hypothesis(EspnetHypothesis):
+class RatedHypothesis(EspnetHypothesis):
+    """ESPnet's hypothesis, with how sure it is, where that is asked for.
+
+    Attributes:
+        posterior: The probability of the hypothesis among those of its n-best list;
+            None: not asked for.
+        word_confidence: A number from 0 to 1 for each word of its text; likewise.
+        label_confidence: Likewise for each label of the result.
+    """
+
+    posterior: float | None = None
+    word_confidence: list[float] | None = None
+    label_confidence: list[float] | None = None
+
+    def _replace(self, **kwargs: Any) -> Self:
+        own = {name: kwargs.pop(name, value) for name, value in vars(self).items()}
+        replaced: Self = super()._replace(**kwargs)
+        replaced.__dict__.update(own)
+        return replaced
+
+
+class Hypothesis(RatedHypothesis):
     """ESPnet's hypothesis, with three facts more.
 
     `yseq` is primer, labels, end label; `score` the score it is ranked by (for
@@ -39,11 +58,14 @@ class Hypothesis(EspnetHypothesis):
         forced: Whether the search had to end it (at the length limit, with nothing
             ended), rather than it having won a place by its end label.
         steps: How many positions the search of its utterance expanded.
+        label_scores: The weighted log-prob of each label, the end label counted; None:
+            not asked for.
     """
 
     original_score: float
     forced: bool
     steps: int
+    label_scores: list[float] | None
 
     def __new__(
         cls,
@@ -51,6 +73,7 @@ class Hypothesis(EspnetHypothesis):
         original_score: float = math.nan,
         forced: bool = False,
         steps: int = 0,
+        label_scores: list[float] | None = None,
         **kwargs: Any,
     ) -> "Hypothesis":
         """Make one; ESPnet's arguments, then the facts more."""
@@ -58,11 +81,8 @@ class Hypothesis(EspnetHypothesis):
         self.original_score = original_score
         self.forced = forced
         self.steps = steps
+        self.label_scores = label_scores
         return self
-
-    def _replace(self, **kwargs: Any) -> "Hypothesis":
-        own = {name: kwargs.pop(name, getattr(self, name)) for name in _OWN}
-        return Hypothesis(*super()._replace(**kwargs), **own)
 
 
 class EndedHypotheses:
@@ -118,6 +138,7 @@ class EndedHypotheses:
         scores = dict(zip(names, values))
         flat = torch.cat([b.yseq.flatten() for b in self._beams]).cpu()
         parts = torch.split(flat, [b.yseq.numel() for b in self._beams])
+        label_scores = [_lists(b.label_log_probs) for b in self._beams]
         yseqs = [part.view_as(b.yseq) for part, b in zip(parts, self._beams)]
         place = [(k, i) for k, b in enumerate(self._beams) for i in range(len(b))]
         order = scores_on_cpu.argsort(descending=True, stable=True)
@@ -136,6 +157,13 @@ class EndedHypotheses:
                     hs=[] if hs is None else list(hs[row]),
                     original_score=q[i],
                     forced=self._forced[i],
+                    label_scores=label_scores[k][row] if label_scores[k] else None,
                 )
             )
         return results
+
+
+def _lists(values: torch.Tensor | None) -> list[list[float]]:
+    """Return the rows of a tensor (m, N); none of None."""
+    rows: list[list[float]] = [] if values is None else values.tolist()
+    return rows

@@ -43,9 +43,11 @@ class LabelSynchronousSearch(BeamSearch):
         options: What `search_conf` holds.
         rule: What becomes of hypotheses that end; a subclass sets it.
         trace: How the last call went, one :class:`Trace` for each utterance.
+        keep_label_scores: Whether hypotheses carry the score of each label.
     """
 
     rule: EndingRule
+    keep_label_scores = False
     __signature__: inspect.Signature
 
     def __init_subclass__(cls, **kwargs: Any):
@@ -243,6 +245,7 @@ class LabelSynchronousSearch(BeamSearch):
             beam_size=self.beam_size,
             eos=self.eos,
             nbest=self.options.nbest,
+            label_scores=self.keep_label_scores,
         )
 
     def _search_groups(

@@ -59,7 +59,9 @@ class BatchDecoding:
             for name, adapter in setup.adapters.items()
         }
         self.rule_state = setup.rule.start(n_utts, device)
-        self.beam = first_beam(setup.adapters, encoder_output.x, primers)
+        self.beam = first_beam(
+            setup.adapters, encoder_output.x, primers, setup.label_scores
+        )
         self.ended = EndedHypotheses()
         # of utterances in which nothing could end: made to end where they stood
         self.dead_ends = EndedHypotheses()

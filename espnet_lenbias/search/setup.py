@@ -29,6 +29,7 @@ class SearchSetup:
         beam_size: K.
         eos: The end label.
         nbest: How many hypotheses are returned; None: all that can be.
+        label_scores: Whether they carry the score of each label.
     """
 
     adapters: Mapping[str, Adapter]
@@ -38,3 +39,4 @@ class SearchSetup:
     beam_size: int
     eos: int
     nbest: int | None
+    label_scores: bool = False
