@@ -8,8 +8,11 @@ confidence.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
 from espnet_lenbias.options.posteriors import (
+    COMBINED,
     LABEL_PROBABILITY,
     MBR,
     POSTERIOR,
@@ -19,6 +22,7 @@ from espnet_lenbias.posteriors.distribution import Floats
 from espnet_lenbias.posteriors.label_probability import (
     label_probabilities,
     mean_probability,
+    without_smoothing,
     word_probabilities,
     words_of_labels,
 )
@@ -28,6 +32,7 @@ from espnet_lenbias.posteriors.results import (
     posteriors_of,
     word_confidence,
 )
+from espnet_lenbias.posteriors.temperature import at_temperature
 from espnet_lenbias.search.hypotheses import RatedHypothesis
 
 # (text, tokens, token ids, hypothesis); of s2t with one more text before the hypothesis.
@@ -49,8 +54,7 @@ def keep_what_is_needed(model: Any, name: str, search: Any) -> None:
         search: The search; those of other packages, and ESPnet's, keep nothing.
     """
     if hasattr(search, "keep_label_scores"):
-        measure = options_of(model).measure(name)
-        search.keep_label_scores = measure == LABEL_PROBABILITY
+        search.keep_label_scores = options_of(model).uses_labels(name)
 
 
 def decided(model: Any, decode: Callable[[], Any]) -> Any:
@@ -99,18 +103,58 @@ def _chosen(model: Any, results: list[Result]) -> list[Result]:
     if options.decide == MBR:
         results = minimum_bayes_risk(results, temperature)
     measure = options.measure(model.search)
-    for rank, (text, *_, hypothesis) in enumerate(results[: model.nbest], 1):
-        words: list[float] = []
-        if measure == POSTERIOR:
-            words = word_confidence(results, rank, temperature)
-            labels = label_confidence(results, rank, temperature)
-        elif measure == LABEL_PROBABILITY:
-            words, labels = _probabilities(model, results[rank - 1])
-        else:
-            continue
-        hypothesis.word_confidence = None if text is None else words
-        hypothesis.label_confidence = labels
+    if measure is not None:
+        for rank, (text, *_, hypothesis) in enumerate(results[: model.nbest], 1):
+            words, labels = (
+                at_temperature(values, options.confidence_temperature).tolist()
+                for values in confidence_of(model, results, rank, measure)
+            )
+            hypothesis.word_confidence = None if text is None else words
+            hypothesis.label_confidence = labels
     return results
+
+
+def confidence_of(
+    model: Any, nbest: Sequence[Result], rank: int, measure: str
+) -> tuple[Floats, Floats]:
+    """Return how sure the words and the labels of a hypothesis are.
+
+    Args:
+        model: The inference object that the n-best list is of. Where `measure` looks at
+            labels it should be one with `confidence`, whose hypotheses carry scores of
+            labels; without, all labels have their geometric mean.
+        nbest: The list.
+        rank: Of the hypothesis.
+        measure: One of :data:`espnet_lenbias.options.posteriors.CONFIDENCES`.
+
+    Returns:
+        A number from 0 to 1 for each word, and one for each label.
+    """
+    words, labels = np.ones(1), np.ones(1)
+    if measure != POSTERIOR:
+        smoothing = label_smoothing(model) if measure == COMBINED else 0.0
+        words, labels = _probabilities(model, nbest[rank - 1], smoothing)
+    if measure != LABEL_PROBABILITY:
+        temperature = options_of(model).posterior_temperature
+        words = words * word_confidence(nbest, rank, temperature)
+        labels = labels * label_confidence(nbest, rank, temperature)
+    return words, labels
+
+
+def label_smoothing(model: Any) -> float:
+    """Return the label smoothing that the decoder of a model was trained with.
+
+    It counts where the decoder alone scores: what it does to a sum with other scores is
+    not known.
+    """
+    if set(model.beam_search.scorers) != {"decoder"}:
+        return 0.0
+    for tool in ("asr", "st", "mt", "s2t"):
+        trained = getattr(model, f"{tool}_train_args", None)
+        if trained is not None:
+            conf = getattr(trained, "model_conf", None) or {}
+            return float(conf.get("lsm_weight", 0.0))
+    return 0.0
 
 
 def _rated(hypothesis: Any) -> Any:
@@ -122,15 +166,25 @@ def _rated(hypothesis: Any) -> Any:
     raise TypeError(f"a {type(hypothesis).__name__} carries no confidence")
 
 
-def _probabilities(model: Any, result: Result) -> tuple[list[float], list[float]]:
-    """Return the mean label probability of each word of a result, and of each label."""
+def _probabilities(
+    model: Any, result: Result, smoothing: float
+) -> tuple[Floats, Floats]:
+    """Return the mean label probability of each word of a result, and of each label.
+
+    Args:
+        model: An inference object.
+        result: One line of an n-best list.
+        smoothing: The label smoothing whose effect is taken away; 0: none.
+    """
     text, tokens, token_ids, *_, hypothesis = result
     labels = _of_labels(hypothesis, token_ids)
-    if text is None:
-        return [], labels.tolist()
+    if smoothing:
+        labels = without_smoothing(labels, smoothing, model.beam_search.n_vocab)
+    if text is None:  # its words are its labels
+        return labels, labels
     n_words = len(text.split())
     places = words_of_labels(tokens, n_words, model.tokenizer.tokens2text)
-    return word_probabilities(labels, places, n_words).tolist(), labels.tolist()
+    return word_probabilities(labels, places, n_words), labels
 
 
 def _of_labels(hypothesis: Any, token_ids: Sequence[int]) -> Floats:

@@ -64,6 +64,7 @@ class SearchOptionMixin(_EspnetClass):
             and which: see :class:`espnet_lenbias.options.posteriors.PosteriorOptions`.
         posterior_nbest: How many hypotheses are compared with one another for it.
         posterior_temperature: What scores are divided by to become probabilities.
+        confidence_temperature: Confidences are raised to the power of 1 / this.
 
     Raises:
         ValueError: Names the option that is wrong, before any model is loaded.
@@ -82,6 +83,7 @@ class SearchOptionMixin(_EspnetClass):
         confidence: bool | str = False,
         posterior_nbest: int | None = None,
         posterior_temperature: float = 1.0,
+        confidence_temperature: float = 1.0,
         **kwargs: Any,
     ):
         conf = search_conf or {}
@@ -94,6 +96,7 @@ class SearchOptionMixin(_EspnetClass):
                 "confidence": confidence,
                 "posterior_nbest": posterior_nbest,
                 "posterior_temperature": posterior_temperature,
+                "confidence_temperature": confidence_temperature,
             },
             given.arguments,
         )

@@ -17,9 +17,10 @@ from espnet_lenbias.options.values import count, number, switch
 MAP, MBR = "map", "mbr"
 
 # The values of `confidence`, beside a switch: the share of the n-best list's
-# probability, or the mean probability of the labels.
+# probability, the mean probability of the labels, or their product.
 POSTERIOR, LABEL_PROBABILITY = "posterior", "label_probability"
-CONFIDENCES = (POSTERIOR, LABEL_PROBABILITY)
+COMBINED = "combined"
+CONFIDENCES = (COMBINED, POSTERIOR, LABEL_PROBABILITY)
 
 # So many hypotheses at most are compared with one another unless more are asked for:
 # what comes behind them has hardly any probability.
@@ -44,6 +45,8 @@ class PosteriorOptions:
     posterior_nbest: int | None = None
     # What scores are divided by before they become posteriors.
     posterior_temperature: float = 1.0
+    # Confidences are raised to the power of 1 / this: above 1 words are surer.
+    confidence_temperature: float = 1.0
 
     def __post_init__(self) -> None:
         if self.decide not in (MAP, MBR):
@@ -52,13 +55,10 @@ class PosteriorOptions:
         if self.posterior_nbest is not None:
             n = count("posterior_nbest", self.posterior_nbest)
             object.__setattr__(self, "posterior_nbest", n)
-        temperature = number(
-            "posterior_temperature",
-            self.posterior_temperature,
-            "a number above 0",
-            lambda t: t > 0,
-        )
-        object.__setattr__(self, "posterior_temperature", temperature)
+        for key in ("posterior_temperature", "confidence_temperature"):
+            wanted = "a number above 0"
+            value = number(key, getattr(self, key), wanted, lambda t: t > 0)
+            object.__setattr__(self, key, value)
 
     @property
     def changes_results(self) -> bool:
@@ -68,12 +68,16 @@ class PosteriorOptions:
     def measure(self, search: str) -> str | None:
         """Return which confidence a search's words get, one of `CONFIDENCES`, if any."""
         if self.confidence is True:
-            return POSTERIOR if search == _WITH_PROBABILITIES else LABEL_PROBABILITY
+            return COMBINED if search == _WITH_PROBABILITIES else LABEL_PROBABILITY
         return self.confidence or None
 
     def uses_posteriors(self, search: str) -> bool:
         """Tell whether more hypotheses are needed than are returned."""
-        return self.decide == MBR or self.measure(search) == POSTERIOR
+        return self.decide == MBR or self.measure(search) in (COMBINED, POSTERIOR)
+
+    def uses_labels(self, search: str) -> bool:
+        """Tell whether the probability of each label is needed."""
+        return self.measure(search) in (COMBINED, LABEL_PROBABILITY)
 
     def n_compared(self, search: str, beam_size: int, nbest: int) -> int:
         """Return how many hypotheses the search has to give.
@@ -113,8 +117,13 @@ def add_posterior_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--posterior_temperature",
         default=1.0,
-        help="What scores are divided by before they become probabilities; "
-        "`espnet-lenbias report --temperature_from SET` fits it",
+        help="What scores are divided by before they become probabilities",
+    )
+    group.add_argument(
+        "--confidence_temperature",
+        default=1.0,
+        help="Confidences are raised to the power of 1 / this, which makes words surer "
+        "above 1; `espnet-lenbias report --temperature_from SET` fits it",
     )
 
 
@@ -139,13 +148,13 @@ def check_posteriors(
         **{key: own[key] for key in POSTERIOR_OPTIONS if key in own}
     )
     asked = _asked(read)
+    for key in _idle(read, search):
+        if getattr(read, key) != getattr(PosteriorOptions, key):
+            raise ValueError(
+                f"{key} has no effect without confidence: {COMBINED}"
+                + ("" if key == "confidence_temperature" else f" or decide: {MBR}")
+            )
     if not read.changes_results:
-        for key in ("posterior_nbest", "posterior_temperature"):
-            if getattr(read, key) != getattr(PosteriorOptions, key):
-                raise ValueError(
-                    f"{key} has no effect: say decide: {MBR} or confidence: {POSTERIOR}, "
-                    "which posteriors are made for"
-                )
         return read
     for key, what in OTHER_DECODING.items():
         if options.get(key):
@@ -168,6 +177,16 @@ def check_posteriors(
                 "alone: set it to 2 or more"
             )
     return read
+
+
+def _idle(options: PosteriorOptions, search: str) -> list[str]:
+    """Return the options that have no effect beside the others."""
+    idle = []
+    if not options.uses_posteriors(search):
+        idle += ["posterior_nbest", "posterior_temperature"]
+    if not options.confidence:
+        idle += ["confidence_temperature"]
+    return idle
 
 
 def _asked(options: PosteriorOptions) -> str:

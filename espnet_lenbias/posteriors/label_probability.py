@@ -53,6 +53,26 @@ def mean_probability(score: float, n_labels: int, n: int) -> Floats:
     return np.full(n, math.exp(min(score / max(n_labels, 1), 0.0)))
 
 
+def without_smoothing(probability: Floats, smoothing: float, n_vocab: int) -> Floats:
+    """Return probabilities of labels without what label smoothing has done to them.
+
+    A model that was trained with label smoothing e gives a label that it is certain of
+    no more than 1 - e: ESPnet's loss asks it for 1 - e of the right label and for
+    e / (V - 1) of each other one. So of a label that is right with probability t it says
+    t (1 - e) + (1 - t) e / (V - 1), which is solved for t here.
+
+    Args:
+        probability: (n,) as the model says them.
+        smoothing: e, `lsm_weight` of the training; 0: none.
+        n_vocab: V.
+
+    Returns:
+        (n,) from 0 to 1.
+    """
+    other = smoothing / (n_vocab - 1)
+    return np.clip((probability - other) / (1 - smoothing - other), 0.0, 1.0)
+
+
 def words_of_labels(
     tokens: Sequence[str], n_words: int, text_of: Callable[[list[str]], str]
 ) -> list[int] | None:
