@@ -2,9 +2,9 @@
 
 What was made of a set is in ``DIR/<tag>/<set>/text``, where asr.sh joins its jobs, or in
 ``DIR/<tag>/<set>/1best_recog/text``, as the inference tool writes it, with `score`,
-`original_score`, `steps` and `token_int` beside it where there are such files. How it
-was decoded, its system, the journal of the run says; ESPnet's own tool leaves none, and
-then ``DIR/<tag>/decode.yaml`` counts.
+`original_score`, `steps`, `token_int` and `word_confidence` beside it where there are
+such files. How it was decoded, its system, the journal of the run says; ESPnet's own tool
+leaves none, and then ``DIR/<tag>/decode.yaml`` counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,6 +55,8 @@ class Decoding:
     original_score: Mapping[str, float]  # q
     steps: Mapping[str, int]  # positions searched
     labels: Mapping[str, int]  # of the hypothesis, the end label counted
+    # a number for each word
+    word_confidence: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -228,6 +230,14 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
             f"{folder} has {len(strangers)} of {len(texts)} hypotheses without a "
             f"reference, e.g. {min(strangers)}: --data is of other utterances"
         )
+    word_confidence = read_values(folder, "word_confidence", _numbers)
+    for key in sorted(word_confidence.keys() & texts.keys()):
+        n_words, n_values = len(texts[key].split()), len(word_confidence[key])
+        if n_words != n_values:
+            raise ValueError(
+                f"{folder}: {key} has {n_words} words in `text` and {n_values} values in "
+                "`word_confidence`: one of the files is of another run"
+            )
     return Decoding(
         system=system,
         references=references,
@@ -236,7 +246,12 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
         original_score=read_values(folder, "original_score", _score),
         steps=read_values(folder, "steps", int),
         labels=read_values(folder, "token_int", lambda ids: len(ids.split()) + 1),
+        word_confidence=word_confidence,
     )
+
+
+def _numbers(values: str) -> list[float]:
+    return [float(value) for value in values.split()]
 
 
 def _score(value: str) -> float:
