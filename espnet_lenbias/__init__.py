@@ -16,7 +16,10 @@ _HOMES = {
     "Speech2Text": "inference.asr",
     "Trace": "search.trace",
     "available_searches": "options.registry",
+    "label_confidence": "posteriors.results",
+    "minimum_bayes_risk": "posteriors.results",
     "use_search": "inference.use_search",
+    "word_confidence": "posteriors.results",
 }
 
 __all__ = [*_HOMES, "__version__"]
@@ -31,6 +34,11 @@ if TYPE_CHECKING:
     from espnet_lenbias.inference.asr import Speech2Text as Speech2Text
     from espnet_lenbias.inference.use_search import use_search as use_search
     from espnet_lenbias.options.registry import available_searches as available_searches
+    from espnet_lenbias.posteriors.results import label_confidence as label_confidence
+    from espnet_lenbias.posteriors.results import (
+        minimum_bayes_risk as minimum_bayes_risk,
+    )
+    from espnet_lenbias.posteriors.results import word_confidence as word_confidence
     from espnet_lenbias.search.beam_search import (
         ExplicitLengthBeamSearch as ExplicitLengthBeamSearch,
     )

@@ -22,8 +22,9 @@ from espnet_lenbias.decoding.search_threads import choose_threads
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import set_all_random_seed
 from espnet_lenbias.options.espnet_tools import ASR, Tool
+from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
 from espnet_lenbias.options.train_config import train_config_file
-from espnet_lenbias.search.hypotheses import Hypothesis
+from espnet_lenbias.search.hypotheses import Hypothesis, RatedHypothesis
 
 # (key, data) of utterances that could be read.
 Readable = Sequence[tuple[str, dict[str, np.ndarray]]]
@@ -79,6 +80,7 @@ def load_model(args: argparse.Namespace, tool: Tool = ASR) -> Any:
             search=args.search,
             search_conf=args.search_conf,
             decoder_dtype=args.decoder_dtype,
+            **{key: getattr(args, key) for key in POSTERIOR_OPTIONS},
             device="cuda" if args.ngpu >= 1 else "cpu",
             **options,
         )
@@ -213,6 +215,11 @@ def _fields(
         fields["original_score"] = str(hypothesis.original_score)
         fields["steps"] = str(hypothesis.steps)
         fields["stopped"] = hypothesis.stopped
+    if isinstance(hypothesis, RatedHypothesis):
+        for name in ("word_confidence", "label_confidence"):
+            values = getattr(hypothesis, name)
+            if values is not None:
+                fields[name] = " ".join(f"{value:.6f}" for value in values)
     return fields
 
 

@@ -14,6 +14,7 @@ five best hypotheses are shown.
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from espnet_lenbias.errors import OptionError
@@ -30,6 +31,7 @@ from espnet_lenbias.options.decoding import parse, show_cause
 from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.packed_model import check_owner, model_files
+from espnet_lenbias.options.posteriors import PosteriorOptions
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.options.train_config import check_train_configs, read_train_config
@@ -153,6 +155,12 @@ def decoding_options(
     if named or args.model_tag != own.model:
         key = min(named, default="model_tag")
         raise ValueError(f"{key}: the model is named by --model: leave {key} out")
+    for field in fields(PosteriorOptions):
+        if getattr(args, field.name) != field.default:
+            raise ValueError(
+                f"{field.name}: here is shown how a search goes, not what is made of its "
+                f"results: leave {field.name} out"
+            )
     if args.search == ESPNET:
         raise ValueError(
             f"search: {ESPNET} does not tell how it goes: choose another one, e.g. "

@@ -25,7 +25,8 @@ ResultRow = Mapping[str, str]
 # What a result file can be called: nothing else is written, whatever a journal says.
 _RESULT_FILE = re.compile(
     r"(?P<before>[1-9]\d*(best_recog/|asr_best_recog/asr_))"
-    r"(token|token_int|score|text|text_nospecial|original_score|steps|stopped)"
+    r"(token|token_int|score|text|text_nospecial|original_score|steps|stopped"
+    r"|word_confidence|label_confidence)"
     r"(?P<speaker>(_spk[1-9]\d*)?)",
     re.ASCII,
 )

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -58,7 +59,7 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
 
     def batch_decode(
         self, speech: Audio | Sequence[Audio], speech_lengths: Any = None
-    ) -> list[Any]:
+    ) -> Any:
         """Decode a list of utterances as one batch, or a padded array as ESPnet does.
 
         Each utterance is encoded alone, so its result is the one that it has alone. One
@@ -75,6 +76,12 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
         Raises:
             AudioError: An utterance of a padded array cannot be decoded.
         """
+        return self._decided(partial(self._decode_batch, speech, speech_lengths))
+
+    def _decode_batch(
+        self, speech: Audio | Sequence[Audio], speech_lengths: Any
+    ) -> Any:
+        """Decode a batch; see :meth:`batch_decode`."""
         if self.search == ESPNET:
             return super().batch_decode(speech, speech_lengths)
         if isinstance(speech, (list, tuple)):

@@ -1,6 +1,7 @@
 """ESPnet's speech-to-text of many languages and tasks (OWSM) with another search."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from espnet2.bin import s2t_inference as espnet_s2t
@@ -78,5 +79,6 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
                 speech = as_samples(speech)
             else:
                 speech = [as_samples(wave) for wave in speech]
-        results: list[Any] = super().batch_decode(speech, *args, **kwargs)
+        decode = partial(super().batch_decode, speech, *args, **kwargs)
+        results: list[Any] = self._decided(decode)
         return results

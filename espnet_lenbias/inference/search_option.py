@@ -1,7 +1,8 @@
 """The choice of a search, added to the inference classes of ESPnet."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,13 +26,15 @@ from espnet_lenbias.inference.model_loading import (
     broken_files_named,
     check_named,
 )
-from espnet_lenbias.inference.use_search import use_search
+from espnet_lenbias.inference.nbest import decided
+from espnet_lenbias.inference.use_search import check_has_nbest, use_search
 from espnet_lenbias.inference.word_pieces import (
     check_bpe_model,
     check_order_of_pieces,
 )
 from espnet_lenbias.options.espnet_tools import tool_of
 from espnet_lenbias.options.packed_model import check_owner, model_files
+from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS, check_posteriors
 from espnet_lenbias.options.precision import check_decoder_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
@@ -62,6 +65,13 @@ class SearchOptionMixin(_EspnetClass):
         decoder_dtype: "bfloat16": what decoder and language model compute in, where the
             rest of the model computes in `dtype`; see
             :func:`espnet_lenbias.use_search`.
+        decide: "map": the hypothesis of the best score is the first of an n-best list;
+            "mbr": that of which the fewest words are expected to be wrong.
+        confidence: Whether hypotheses carry `word_confidence` and `label_confidence`,
+            and which: see :class:`espnet_lenbias.options.posteriors.PosteriorOptions`.
+        posterior_nbest: How many hypotheses are compared with one another for it.
+        posterior_temperature: What scores are divided by to become probabilities.
+        confidence_temperature: Confidences are raised to the power of 1 / this.
 
     Raises:
         ValueError: Names the option that is wrong, before any model is loaded.
@@ -76,10 +86,27 @@ class SearchOptionMixin(_EspnetClass):
         search: str = ESPNET,
         search_conf: Mapping[str, Any] | None = None,
         decoder_dtype: str | None = None,
+        decide: str = "map",
+        confidence: bool | str = False,
+        posterior_nbest: int | None = None,
+        posterior_temperature: float = 1.0,
+        confidence_temperature: float = 1.0,
         **kwargs: Any,
     ):
         conf = search_conf or {}
         given = self._verified(search, conf, decoder_dtype, args, kwargs)
+        self.posterior_options = check_posteriors(
+            search,
+            conf,
+            {
+                "decide": decide,
+                "confidence": confidence,
+                "posterior_nbest": posterior_nbest,
+                "posterior_temperature": posterior_temperature,
+                "confidence_temperature": confidence_temperature,
+            },
+            given.arguments,
+        )
         options = given.arguments
         batch_size = options.get("batch_size", 1)
         if search != ESPNET:
@@ -99,6 +126,8 @@ class SearchOptionMixin(_EspnetClass):
         check_ctc(self)
         if search != ESPNET:
             use_search(self, search, decoder_dtype=decoder_dtype, **conf)
+        elif self.posterior_options.changes_results:
+            check_has_nbest(self)
 
     @classmethod
     def from_pretrained(
@@ -116,7 +145,9 @@ class SearchOptionMixin(_EspnetClass):
             search = options.pop("search", ESPNET)
             conf = options.pop("search_conf", None) or {}
             decoder_dtype = options.pop("decoder_dtype", None)
-            cls._verified(search, conf, decoder_dtype, (), options)
+            own = {k: options.pop(k) for k in POSTERIOR_OPTIONS if k in options}
+            given = cls._verified(search, conf, decoder_dtype, (), options)
+            check_posteriors(search, conf, own, given.arguments)
         if model_tag is None:
             return cls(**kwargs)
         files, taken = model_files(model_tag), cls.espnet_options().parameters
@@ -130,6 +161,18 @@ class SearchOptionMixin(_EspnetClass):
                     f"{tool.name} does not take"
                 )
         return cls(**{**kwargs, **files})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Decode one utterance as ESPnet's object does, and decide on its n-best list."""
+        return self._decided(partial(super().__call__, *args, **kwargs))
+
+    def _decided(self, decode: Callable[[], Any]) -> Any:
+        """Return what ESPnet's code returns, with what is made of the n-best lists.
+
+        Args:
+            decode: Calls it; what it calls in turn may come here again.
+        """
+        return decided(self, decode)
 
     @classmethod
     def espnet_options(cls) -> inspect.Signature:
@@ -149,7 +192,7 @@ class SearchOptionMixin(_EspnetClass):
     ) -> inspect.BoundArguments:
         """Verify all options, before any model is loaded; return those of ESPnet's."""
         espnets = cls.espnet_options()
-        own = ["search", "search_conf", "decoder_dtype"]
+        own = ["search", "search_conf", "decoder_dtype", *POSTERIOR_OPTIONS]
         check_keywords(kwargs, [*espnets.parameters, *own])
         given = espnets.bind_partial(*args, **kwargs)
         conf = check_search_conf(search, conf)

@@ -9,6 +9,7 @@ import torch
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
 from espnet_lenbias.inference.ctc_checks import check_ctc, has_source_search
+from espnet_lenbias.inference.nbest import keep_what_is_needed, options_of
 from espnet_lenbias.options.precision import check_decoder_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
@@ -71,8 +72,10 @@ def use_search(
         own = {**conf, "nbest": model.asr_nbest} if takes_nbest else conf
         model.asr_beam_search = _built(model, name, model.asr_beam_search, None, own)
     if takes_nbest:
-        conf = {"nbest": model.nbest, **conf}
-        model.nbest = max(model.nbest, conf["nbest"] or 1)
+        nbest = max(model.nbest, conf.get("nbest") or 1)
+        k = old.beam_size if beam_size is None else beam_size
+        conf = {"nbest": options_of(model).n_compared(name, k, nbest), **conf}
+        model.nbest = nbest
     model.beam_search = _built(model, name, old, beam_size, conf)
     lower_precision(model.beam_search, decoder_dtype, model)
     model.search, model.decoder_dtype = name, decoder_dtype
@@ -85,6 +88,7 @@ def _built(
 ) -> torch.nn.Module:
     build = build_online_search if is_online(old) else build_search
     search: torch.nn.Module = build(name, old, beam_size, **conf)
+    keep_what_is_needed(model, name, search)
     dtype: torch.dtype = getattr(torch, model.dtype)
     return search.to(model.device, dtype).eval()
 
@@ -136,6 +140,20 @@ def _label_synchronous_search(model: Any, name: str) -> BeamSearch:
         f"and this {type(model).__name__} has another one: {_other_search(model)}; "
         "search: espnet keeps it"
     )
+
+
+def check_has_nbest(model: Any) -> None:
+    """Verify that ESPnet's own search of a model gives hypotheses to choose from.
+
+    Raises:
+        OptionError: It does not search label by label.
+    """
+    search = getattr(model, "beam_search", None)
+    if not isinstance(search, BeamSearch):
+        raise OptionError(
+            f"decide and confidence: this {type(model).__name__} does not decode with "
+            f"label-synchronous beam search: {_other_search(model)}: leave them out"
+        )
 
 
 def _other_search(model: Any) -> str:

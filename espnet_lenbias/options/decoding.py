@@ -20,6 +20,11 @@ from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.data_files import KEYED, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.packed_model import check_tag
+from espnet_lenbias.options.posteriors import (
+    POSTERIOR_OPTIONS,
+    add_posterior_options,
+    check_posteriors,
+)
 from espnet_lenbias.options.precision import DECODER_DTYPES, check_decoder_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
@@ -91,6 +96,7 @@ def get_parser(module: str) -> argparse.ArgumentParser:
         help="What decoder and language model compute in, where the rest of the model "
         "computes in --dtype; bfloat16 is faster on processors that have it",
     )
+    add_posterior_options(parser.add_argument_group("The n-best list"))
     return parser
 
 
@@ -114,6 +120,9 @@ def parse(
         options.update(check_espnet_options(args.search, _said(options)))
         check_nbest(args.search_conf, options)
         check_decoder_dtype(args.search, args.decoder_dtype, options)
+        of_nbest = {key: options[key] for key in POSTERIOR_OPTIONS}
+        checked = check_posteriors(args.search, args.search_conf, of_nbest, options)
+        options.update(vars(checked))
         _check_files(options)
     except (ValueError, OSError) as e:
         _fail(parser, f"{_origin(str(e), config, args)}{e}")

@@ -31,7 +31,7 @@ ESPNET = "espnet"
 OPTIONS = {"explicit_length": ExplicitLengthOptions, "simple": SimpleOptions}
 
 # ESPnet options that choose another kind of search -> what that search is.
-_OTHER_DECODING = {
+OTHER_DECODING = {
     "streaming": "blockwise streaming search",
     "time_sync": "time-synchronous search",
     "partial_ar": "partially autoregressive decoding",
@@ -150,7 +150,7 @@ def check_espnet_options(name: str, options: Mapping[str, Any]) -> dict[str, Any
     if name == ESPNET:
         return options
     verify_weights_and_lengths(options)
-    for option, what in _OTHER_DECODING.items():
+    for option, what in OTHER_DECODING.items():
         if options.get(option):
             raise ValueError(
                 f"{option}: {what} is not label-synchronous beam search, so it does "

@@ -2,7 +2,7 @@
 
 DIR holds a folder for each row of the tables, with what was decoded: DIR/<row>/<set>/text
 (asr.sh) or DIR/<row>/<set>/1best_recog/text, with the files `score`, `original_score`,
-`steps`, `stopped` and `token_int` beside it where the search writes them. How it was
+`steps`, `stopped`, `token_int` and `word_confidence` beside it where they are written. How it was
 decoded is read from the journal, decoding.jsonl, that the tools of this package leave in
 the folder of the set. ESPnet's own tools leave none: for these, copy the decode config to
 DIR/<row>/decode.yaml. There, `row: NAME` gives a row a name; without it the name says
@@ -15,9 +15,13 @@ normalisation. A row that is not finished is marked and compared with nothing.
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.values import finite
+
+if TYPE_CHECKING:
+    from espnet_lenbias.report.decodings import Decoding
 
 # What LibriSpeech's recipes call the set of the paper's error analysis.
 _USUAL_DETAIL = ("dev-other", "dev_other")
@@ -60,6 +64,11 @@ def get_parser() -> argparse.ArgumentParser:
         help="results with a lower original score per label are not to be trusted "
         "(default: below it are 5 %% of each set)",
     )
+    add(
+        "--temperature_from",
+        metavar="SET",
+        help="the set on which the temperature of the words' confidences is fitted",
+    )
     return parser
 
 
@@ -79,6 +88,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         found = read_decodings(args.dir, args.data)
         sets = sorted({decoding.references.name for decoding in found.decodings})
         detail = _detail(args.detail, sets)
+        _check_temperature_from(args.temperature_from, found.decodings)
         find_utterances(found.decodings, args.utterances)
         folder = args.output_dir or args.dir / "report"
         make_output_dir(folder)
@@ -97,6 +107,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
             args.utterances,
             missing,
             args.doubtful,
+            args.temperature_from,
         )
     except OSError as e:
         parser.exit(2, f"{parser.prog}: error: the report in {folder}: {e}\n")
@@ -105,6 +116,23 @@ def main(cmd: Sequence[str] | None = None) -> int:
         print(note.summary)
     print(f"tables and plots are in {folder}: see report.md")
     return 0
+
+
+def _check_temperature_from(asked: str | None, decodings: Sequence["Decoding"]) -> None:
+    """Verify that a temperature can be fitted on a set."""
+    with_words = {
+        d.references.name for d in decodings if any(d.word_confidence.values())
+    }
+    if asked is not None and asked not in with_words:
+        has = (
+            f"but {', '.join(sorted(with_words))}"
+            if with_words
+            else "nor any other set"
+        )
+        raise ValueError(
+            f"--temperature_from: no row has confidences of the words of {asked}, {has}: "
+            "decode it with `confidence: true`"
+        )
 
 
 def _detail(asked: str | None, sets: Sequence[str]) -> str:

@@ -2,9 +2,9 @@
 
 What was made of a set is in ``DIR/<tag>/<set>/text``, where asr.sh joins its jobs, or in
 ``DIR/<tag>/<set>/1best_recog/text``, as the inference tool writes it, with `score`,
-`original_score`, `steps`, `stopped` and `token_int` beside it where there are such files.
-How it was decoded, its system, the journal of the run says; ESPnet's own tool leaves
-none, and then ``DIR/<tag>/decode.yaml`` counts.
+`original_score`, `steps`, `stopped`, `token_int` and `word_confidence` beside it where
+there are such files. How it was decoded, its system, the journal of the run says; ESPnet's
+own tool leaves none, and then ``DIR/<tag>/decode.yaml`` counts.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -58,6 +58,8 @@ class Decoding:
     stopped: Mapping[str, str]  # why the search did
     labels: Mapping[str, int]  # of the hypothesis, the end label counted
     loops: Collection[str]  # the utterances whose labels loop; words, without labels
+    # a number for each word
+    word_confidence: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -232,6 +234,14 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
             f"reference, e.g. {min(strangers)}: --data is of other utterances"
         )
     labels = read_values(folder, "token_int", str.split)
+    word_confidence = read_values(folder, "word_confidence", _numbers)
+    for key in sorted(word_confidence.keys() & texts.keys()):
+        n_words, n_values = len(texts[key].split()), len(word_confidence[key])
+        if n_words != n_values:
+            raise ValueError(
+                f"{folder}: {key} has {n_words} words in `text` and {n_values} values in "
+                "`word_confidence`: one of the files is of another run"
+            )
     return Decoding(
         system=system,
         references=references,
@@ -242,7 +252,12 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
         stopped=read_values(folder, "stopped", str),
         labels={key: len(ids) + 1 for key, ids in labels.items()},
         loops={k for k, text in texts.items() if loops(labels.get(k, text.split()))},
+        word_confidence=word_confidence,
     )
+
+
+def _numbers(values: str) -> list[float]:
+    return [float(value) for value in values.split()]
 
 
 def _score(value: str) -> float:

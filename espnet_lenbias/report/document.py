@@ -15,6 +15,7 @@ from espnet_lenbias.report.table1 import UNFINISHED, table1, wer_by_beam
 from espnet_lenbias.report.table2 import ExampleLine, steps_table
 from espnet_lenbias.report.tables import escape, markdown_table
 from espnet_lenbias.report.trust import SHARE, TrustLine
+from espnet_lenbias.report.word_confidence import WordConfidenceLine
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,9 @@ class Contents:
     endings: Sequence[EndingLine]  # of the detail set
     paired: Sequence[PairedLine]
     confidence: Sequence[ConfidenceLine]  # of the detail set
-    trust: Sequence[TrustLine]  # likewise
+    word_confidence: Sequence[WordConfidenceLine]  # of all sets
+    temperature_from: str | None  # the set that temperatures are fitted on
+    trust: Sequence[TrustLine]  # of the detail set
     plots: Mapping[str, str]  # of the detail set: what -> file
     notes: Sequence[Note]  # what is missing
 
@@ -43,7 +46,7 @@ class Contents:
 def document(contents: Contents) -> str:
     """Return report.md."""
     sections = [_head, _table1, _by_beam, _paired, _table2]
-    sections += [_endings, _confidence, _trust, _missing]
+    sections += [_endings, _confidence, _word_confidence, _trust, _missing]
     return _join(section(contents) for section in sections)
 
 
@@ -138,6 +141,26 @@ def _confidence(contents: Contents) -> str:
         f"{table}"
     )
     return _join([text, *_pictures(contents, "reliability")])
+
+
+def _word_confidence(contents: Contents) -> str:
+    if not contents.word_confidence:
+        return ""
+    fitted = "`--temperature_from SET` fits it on a development set."
+    if contents.temperature_from is not None:
+        fitted = (
+            f"Here it is fitted on {escape(contents.temperature_from)}, so the error of "
+            "that set at it says little."
+        )
+    text = (
+        "## How sure words are\n\n"
+        "Of the words that decoding has given a confidence of 0.9 nine in ten should be "
+        "right: stand at their place in the reference. ECE and AUC are as above, of "
+        "words. At a temperature T a confidence c is c^(1/T), as "
+        f"`confidence_temperature: T` has it in decoding. {fitted}\n\n"
+        + markdown_table(contents.word_confidence)
+    )
+    return _join([text, *_pictures(contents, "word confidence")])
 
 
 def _trust(contents: Contents) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
 from espnet_lenbias.options.run_journal import read_run_options
 from espnet_lenbias.options.values import plain
 
@@ -26,6 +27,7 @@ _TOLD = (
     "search",
     "search_conf",
     "decoder_dtype",
+    *POSTERIOR_OPTIONS,
     "beam_size",
     *_WEIGHTS,
     *HEURISTICS,

@@ -1,4 +1,4 @@
-"""Whether a confidence is right as often as it says: bins, calibration error, AUC."""
+"""Whether a confidence is right as often as it says: bins, calibration error, ROC."""
 
 import math
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 _BINS = 10
+_POINTS = 100  # of a ROC curve, at most
 
 
 @dataclass(frozen=True)
@@ -59,3 +60,28 @@ def auc(confidence: np.ndarray, right: np.ndarray) -> float:
     # of the pairs of a right and another utterance, those in which the right one leads
     leads = rankdata(confidence)[right].sum() - n_right * (n_right + 1) / 2
     return float(leads) / (n_right * n_wrong)
+
+
+def roc(confidence: np.ndarray, right: np.ndarray) -> list[tuple[float, float]]:
+    """Return the ROC curve: what is above a threshold is taken for right.
+
+    Args:
+        confidence: (n,) from 0 to 1.
+        right: (n,) bool.
+
+    Returns:
+        (share of the wrong ones that are taken, share of the right ones) at falling
+        thresholds, from (0, 0) to (1, 1), about a hundred points; none where all are
+        right or all wrong.
+    """
+    n_right, n_wrong = int(right.sum()), int((~right).sum())
+    if not n_right or not n_wrong:
+        return []
+    order = np.argsort(-confidence, kind="stable")
+    values, is_right = confidence[order], right[order]
+    last = np.append(np.flatnonzero(np.diff(values)), len(values) - 1)  # of equal ones
+    if len(last) > _POINTS:
+        last = last[np.linspace(0, len(last) - 1, _POINTS).round().astype(int)]
+    x = np.cumsum(~is_right)[last] / n_wrong
+    y = np.cumsum(is_right)[last] / n_right
+    return [(0.0, 0.0), *zip(x.tolist(), y.tolist())]

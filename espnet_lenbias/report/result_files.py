@@ -11,7 +11,10 @@ from espnet_lenbias.report.scoring import read_text
 _PLACES = ("{}", "1best_recog/{}", "logdir/output.*/1best_recog/{}")
 
 # The result files that are read.
-_READ = ("text", "score", "original_score", "steps", "stopped", "token_int")
+_READ = (
+    *("text", "score", "original_score", "steps", "stopped", "token_int"),
+    "word_confidence",
+)
 
 T = TypeVar("T")
 

@@ -8,6 +8,11 @@ from typing import Any
 
 import yaml
 
+from espnet_lenbias.options.posteriors import (
+    MBR,
+    POSTERIOR_OPTIONS,
+    PosteriorOptions,
+)
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.values import count, number, plain, switch
 from espnet_lenbias.report.ran import HEURISTICS
@@ -27,6 +32,7 @@ class System:
     lm_weight: float = 0.0
     ctc_weight: float = 0.0
     options: frozenset[str] = frozenset()  # names of those that are set
+    confidence: str = ""  # of its words: the measure, if there is one
 
     @property
     def lm(self) -> str:
@@ -109,6 +115,10 @@ def system_of(tag: str, config: Mapping[str, Any]) -> System:
     options = {key: value for key, value in options.items() if value} | plain(conf)
     search = str(config.get("search", ESPNET))
     dtype = str(config.get("decoder_dtype") or "float32")
+    named = [key for key in POSTERIOR_OPTIONS if config.get(key) is not None]
+    of_nbest = PosteriorOptions(**{key: config[key] for key in named})
+    if of_nbest.decide == MBR:
+        options = {**options, **_decision(of_nbest)}
     ctc_weight = number("ctc_weight", config.get("ctc_weight", 0.0))
     return System(
         tag=tag,
@@ -118,7 +128,17 @@ def system_of(tag: str, config: Mapping[str, Any]) -> System:
         lm_weight=float(number("lm_weight", config.get("lm_weight", 0.0))),
         ctc_weight=float(ctc_weight),
         options=option_names(options),
+        confidence=of_nbest.measure(search) or "",
     )
+
+
+def _decision(options: PosteriorOptions) -> dict[str, Any]:
+    """Return what a name tells of minimum Bayes risk."""
+    told: dict[str, Any] = {MBR: True}
+    for key in ("posterior_nbest", "posterior_temperature"):
+        if getattr(options, key) != getattr(PosteriorOptions, key):
+            told[key] = getattr(options, key)
+    return told
 
 
 def _read(key: str, value: Any) -> float | bool:

@@ -13,6 +13,7 @@ from espnet_lenbias.report.figures.looks import Kind, kinds_of
 from espnet_lenbias.report.figures.reference_length import length_figure
 from espnet_lenbias.report.figures.reliability import reliability_figure
 from espnet_lenbias.report.figures.saving import save
+from espnet_lenbias.report.figures.word_confidence import word_confidence_figure
 from espnet_lenbias.report.lengths import length_lines
 from espnet_lenbias.report.missing import Note
 from espnet_lenbias.report.paired import paired_lines
@@ -22,6 +23,13 @@ from espnet_lenbias.report.table1 import score_line
 from espnet_lenbias.report.table2 import example_lines, home, most_different
 from espnet_lenbias.report.tables import write_csv, write_text
 from espnet_lenbias.report.trust import doubtful_lines, scores_per_label, trust_line
+from espnet_lenbias.report.word_confidence import (
+    roc_lines,
+    temperatures,
+    with_words,
+    word_confidence_line,
+    word_reliability_lines,
+)
 
 _EXAMPLES = 3
 
@@ -35,6 +43,7 @@ def write_report(
     utterances: Sequence[str],
     notes: Sequence[Note],
     doubtful: float | None = None,
+    temperature_from: str | None = None,
 ) -> None:
     """Write a report.
 
@@ -49,9 +58,12 @@ def write_report(
         notes: What is missing.
         doubtful: Results of a lower original score per label are not to be trusted;
             None: the threshold is what each set says itself.
+        temperature_from: The set that the temperature of confidences is fitted on.
     """
     sets = {name: cells_of(cells, name) for name in sorted({c.dataset for c in cells})}
     looked_at = [cell for of_set in sets.values() for cell in rated(of_set)]
+    sure = [cell for of_set in sets.values() for cell in with_words(of_set)]
+    fitted = temperatures(sure, temperature_from)
     scored = [cell for cell in looked_at if scores_per_label(cell.decoding)]
     tables: dict[str, list[Any]] = {
         "table1": [score_line(cell) for cell in cells],
@@ -60,6 +72,9 @@ def write_report(
         "paired": paired_lines(cells),
         "confidence": [confidence_line(cell) for cell in looked_at],
         "reliability": [x for cell in looked_at for x in reliability_lines(cell)],
+        "word_confidence": [word_confidence_line(cell, fitted) for cell in sure],
+        "word_reliability": [x for cell in sure for x in word_reliability_lines(cell)],
+        "word_roc": [x for cell in sure for x in roc_lines(cell)],
         "trust": [trust_line(cell, doubtful) for cell in scored],
         "doubtful": [x for cell in scored for x in doubtful_lines(cell, doubtful)],
     }
@@ -86,6 +101,8 @@ def write_report(
         endings=_of(tables["endings"], detail),
         paired=tables["paired"],
         confidence=_of(tables["confidence"], detail),
+        word_confidence=tables["word_confidence"],
+        temperature_from=temperature_from,
         trust=_of(tables["trust"], detail),
         plots=plots[detail],
         notes=notes,
@@ -113,11 +130,14 @@ def write_plots(
     finished = [line for line in _of(tables["table1"], dataset) if not line.missing]
     lengths = _of(tables["reference_length"], dataset)
     bins = _of(tables["reliability"], dataset)
+    of_words = _of(tables["word_reliability"], dataset)
+    curves = _of(tables["word_roc"], dataset)
     figures = {
         "beam size": errors_figure(finished, kinds) if finished else None,
         "search steps": steps_figure(finished, kinds),
         "reference length": length_figure(lengths, kinds),
         "reliability": reliability_figure(bins, kinds),
+        "word confidence": word_confidence_figure(of_words, curves, kinds),
     }
     files = {}
     for name, figure in figures.items():

@@ -32,6 +32,8 @@ class Beam:
     # (n, T) attention that each frame has got so far, if it is asked for
     attended: torch.Tensor | None = None
     repeats: Repeats | None = None  # if there is a limit of them
+    # (n, N) weighted log-prob of each label, if it is asked for
+    label_log_probs: torch.Tensor | None = None
 
     def __len__(self) -> int:
         return self.yseq.size(0)
@@ -60,6 +62,10 @@ class Beam:
             hs = hs[parents]
         before = self.yseq[parents]
         repeats = self.repeats
+        log_probs = self.label_log_probs
+        if log_probs is not None:
+            newest = (q[parents, labels] - self.q[parents]).unsqueeze(1)
+            log_probs = torch.cat([log_probs[parents], newest], dim=1)
         return Beam(
             yseq=torch.cat([before, labels.unsqueeze(1)], dim=1),
             q=q[parents, labels],
@@ -71,6 +77,7 @@ class Beam:
             hs=hs,
             attended=None if attended is None else attended[parents],
             repeats=repeats and repeats.extend(parents, before, labels),
+            label_log_probs=log_probs,
         )
 
 
@@ -79,6 +86,7 @@ def first_beam(
     x: torch.Tensor,
     primers: torch.Tensor,
     repeat_limit: RepeatLimit | None = None,
+    label_log_probs: bool = False,
 ) -> Beam:
     """Return one hypothesis for each utterance: its primer, with a score of 0.
 
@@ -88,6 +96,7 @@ def first_beam(
         primers: (B, P) labels.
         repeat_limit: How often cycles of labels may repeat; None: as often as they
             like.
+        label_log_probs: Whether that of each label is to be kept.
     """
     n_utts = len(x)
     dtype = torch.promote_types(x.dtype, torch.float32)
@@ -98,4 +107,5 @@ def first_beam(
         scores=dict.fromkeys(scorers, zeros),
         spans=make_spans(list(range(n_utts)), [1] * n_utts),
         repeats=no_repeats(repeat_limit, n_utts, x.device),
+        label_log_probs=zeros.new_zeros(n_utts, 0) if label_log_probs else None,
     )

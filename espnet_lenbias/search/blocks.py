@@ -66,7 +66,7 @@ class BlockDecoding:
         self._primer_length = len(primer)
         self._allow_repetition = allow_repetition
         self._confirmed = SearchState(
-            first_beam(setup.adapters, x, primers, limit),
+            first_beam(setup.adapters, x, primers, limit, setup.label_scores),
             torch.empty(1, 0, dtype=torch.long),
             {name: a.start(encoder_output) for name, a in setup.adapters.items()},
             setup.rule.start(1, x.device),
@@ -148,7 +148,15 @@ class BlockDecoding:
         if length:
             end = beam.yseq.new_full((len(beam), 1), self._setup.eos)
             q = beam.q.double()
-            ended = replace(beam, yseq=torch.cat([beam.yseq, end], dim=1))
+            log_probs = beam.label_log_probs
+            if log_probs is not None:  # the end label has none yet
+                nothing = torch.zeros_like(log_probs[:, :1])
+                log_probs = torch.cat([log_probs, nothing], dim=1)
+            ended = replace(
+                beam,
+                yseq=torch.cat([beam.yseq, end], dim=1),
+                label_log_probs=log_probs,
+            )
             so_far.add(ended, q - q.logsumexp(dim=0), forced={0})
         every = torch.ones(len(so_far), dtype=torch.bool)
         hyps = so_far.nbest(1, every, self._setup.nbest)[0]

@@ -1,14 +1,12 @@
 """What a search returns: hypotheses that have ended."""
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import torch
 
 from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
 from espnet_lenbias.search.beam import Beam
-
-_OWN = ("original_score", "forced", "steps", "stopped")
 
 
 class Score(float):
@@ -27,8 +25,29 @@ class Score(float):
     detach = cpu
 
 
-class Hypothesis(EspnetHypothesis):
-    """ESPnet's hypothesis, with four facts more.
+class RatedHypothesis(EspnetHypothesis):
+    """ESPnet's hypothesis, with how sure it is, where that is asked for.
+
+    Attributes:
+        posterior: The probability of the hypothesis among those of its n-best list;
+            None: not asked for.
+        word_confidence: A number from 0 to 1 for each word of its text; likewise.
+        label_confidence: Likewise for each label of the result.
+    """
+
+    posterior: float | None = None
+    word_confidence: list[float] | None = None
+    label_confidence: list[float] | None = None
+
+    def _replace(self, **kwargs: Any) -> Self:
+        own = {name: kwargs.pop(name, value) for name, value in vars(self).items()}
+        replaced: Self = super()._replace(**kwargs)
+        replaced.__dict__.update(own)
+        return replaced
+
+
+class Hypothesis(RatedHypothesis):
+    """ESPnet's hypothesis, with more of what the search knows.
 
     `yseq` is primer, labels, end label; `score` the score it is ranked by (for
     ``explicit_length`` the final score, eq. 4); `scores` the accumulated, unweighted
@@ -40,12 +59,15 @@ class Hypothesis(EspnetHypothesis):
             ended), rather than it having won a place by its end label.
         steps: How many positions the search of its utterance expanded.
         stopped: Why that search stopped, see :class:`espnet_lenbias.Trace`.
+        label_scores: The weighted log-prob of each label, the end label counted; None:
+            not asked for.
     """
 
     original_score: float
     forced: bool
     steps: int
     stopped: str
+    label_scores: list[float] | None
 
     def __new__(
         cls,
@@ -54,19 +76,17 @@ class Hypothesis(EspnetHypothesis):
         forced: bool = False,
         steps: int = 0,
         stopped: str = "",
+        label_scores: list[float] | None = None,
         **kwargs: Any,
     ) -> "Hypothesis":
-        """Make one; ESPnet's arguments, then the facts more."""
+        """Make one; ESPnet's arguments, then its own."""
         self: Hypothesis = super().__new__(cls, *args, **kwargs)
         self.original_score = original_score
         self.forced = forced
         self.steps = steps
         self.stopped = stopped
+        self.label_scores = label_scores
         return self
-
-    def _replace(self, **kwargs: Any) -> "Hypothesis":
-        own = {name: kwargs.pop(name, getattr(self, name)) for name in _OWN}
-        return Hypothesis(*super()._replace(**kwargs), **own)
 
 
 class EndedHypotheses:
@@ -122,6 +142,7 @@ class EndedHypotheses:
         scores = dict(zip(names, values))
         flat = torch.cat([b.yseq.flatten() for b in self._beams]).cpu()
         parts = torch.split(flat, [b.yseq.numel() for b in self._beams])
+        label_scores = [_lists(b.label_log_probs) for b in self._beams]
         yseqs = [part.view_as(b.yseq) for part, b in zip(parts, self._beams)]
         place = [(k, i) for k, b in enumerate(self._beams) for i in range(len(b))]
         order = scores_on_cpu.argsort(descending=True, stable=True)
@@ -140,6 +161,13 @@ class EndedHypotheses:
                     hs=[] if hs is None else list(hs[row]),
                     original_score=q[i],
                     forced=self._forced[i],
+                    label_scores=label_scores[k][row] if label_scores[k] else None,
                 )
             )
         return results
+
+
+def _lists(values: torch.Tensor | None) -> list[list[float]]:
+    """Return the rows of a tensor (m, N); none of None."""
+    rows: list[list[float]] = [] if values is None else values.tolist()
+    return rows

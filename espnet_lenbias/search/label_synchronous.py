@@ -47,11 +47,13 @@ class LabelSynchronousSearch(BeamSearch):
         repeat_limit: How often a cycle of labels may repeat; None: as often as it likes.
             A subclass that has it as an option sets it.
         trace: How the last call went, one :class:`Trace` for each utterance.
+        keep_label_scores: Whether hypotheses carry the score of each label.
     """
 
     rule: EndingRule
     label_smoothing: float = 0.0
     repeat_limit: RepeatLimit | None = None
+    keep_label_scores = False
     __signature__: inspect.Signature
 
     def __init_subclass__(cls, **kwargs: Any):
@@ -252,6 +254,7 @@ class LabelSynchronousSearch(BeamSearch):
             nbest=self.options.nbest,
             label_smoothing=self._smoothed(),
             repeat_limit=self.repeat_limit,
+            label_scores=self.keep_label_scores,
         )
 
     def _smoothed(self) -> dict[str, float]:

@@ -61,7 +61,11 @@ class BatchDecoding:
         }
         self.rule_state = setup.rule.start(n_utts, device)
         self.beam = first_beam(
-            setup.adapters, encoder_output.x, primers, setup.repeat_limit
+            setup.adapters,
+            encoder_output.x,
+            primers,
+            setup.repeat_limit,
+            setup.label_scores,
         )
         self.ended = EndedHypotheses()
         # of utterances in which nothing could end: made to end where they stood

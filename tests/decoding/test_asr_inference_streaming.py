@@ -114,6 +114,24 @@ def test_the_final_result_is_the_offline_one(model, speech, may_repeat, monkeypa
     assert n_partial > 2 * len(speech) or not may_repeat
 
 
+@pytest.mark.parametrize("confidence", ["combined", "posterior"])
+def test_words_have_confidences_in_pieces_too(model, speech, confidence):
+    streaming = Speech2TextStreaming(
+        **model.files,
+        **DECODING,
+        **OURS,
+        confidence=confidence,
+        disable_repetition_detection=True,
+    )
+    for results in in_pieces(streaming, speech[0]):
+        assert len(results) <= DECODING["nbest"]
+        for text, _, ids, hyp in results:
+            assert len(hyp.word_confidence) == len(text.split())
+            assert len(hyp.label_confidence) == len(ids)
+            assert all(0 <= value <= 1 for value in hyp.label_confidence)
+    assert len(results) == 2
+
+
 def test_numbers_that_are_text(model):
     text = {"decoder_text_length_limit": "0", "encoded_feat_length_limit": "0"}
     switches = {"normalize_length": "false", "disable_repetition_detection": "no"}

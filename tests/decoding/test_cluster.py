@@ -243,6 +243,7 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     lines = "".join(f"{key} {n}\n" for key, n in lengths.items())
     (tmp_path / "utt2num_samples").write_text(lines)
     more = ["--key_file", "keys.scp", "--batch_size", "2", "--nbest", "2"]
+    more += ["--confidence", "true", "--decide", "mbr"]
     assert asr_inference.main(_options(transformer_model, "unbroken", *more)) == 1
     options = _options(transformer_model, "out", *more)
     out = tmp_path / "out"
@@ -276,7 +277,7 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     assert cli.main(["decode", *_where(client, tmp_path), *options]) == 1
     killer.join()
     assert _files(out) == _files(tmp_path / "unbroken")
-    assert len(_files(out)) == 12
+    assert len(_files(out)) == 16
 
     # those of the cluster may come at any time
     ours = [r for r in caplog.records if not r.name.startswith("distributed")]

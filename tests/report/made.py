@@ -51,4 +51,5 @@ def cells(
 
 def _decoding(row: System, of_set: ReferenceSet, files: dict) -> Decoding:
     names = ("texts", "score", "original_score", "steps", "stopped", "labels", "loops")
+    names += ("word_confidence",)
     return Decoding(row, of_set, **{name: files.get(name, {}) for name in names})

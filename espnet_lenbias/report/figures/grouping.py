@@ -13,7 +13,7 @@ from espnet_lenbias.report.figures.looks import Kind
 from espnet_lenbias.report.figures.panels import Panel, panels
 
 
-class Line(Protocol):
+class Row(Protocol):
     """What the lines of all tables have."""
 
     @property
@@ -28,11 +28,16 @@ class Line(Protocol):
     def beam_size(self) -> int:
         """K."""
 
+
+class Line(Row, Protocol):
+    """A line that is of so many utterances."""
+
     @property
     def utterances(self) -> int:
         """How many were decoded."""
 
 
+R = TypeVar("R", bound=Row)
 L = TypeVar("L", bound=Line)
 
 
@@ -75,16 +80,16 @@ def panels_of(labels: Iterable[str], kinds: Mapping[str, Kind]) -> list[Panel]:
     return panels({label: kinds[label] for label in labels})
 
 
-def by_label(lines: Iterable[L], labels: Iterable[str]) -> dict[str, list[L]]:
+def by_label(lines: Iterable[R], labels: Iterable[str]) -> dict[str, list[R]]:
     """Return the lines of each search that has some, in the order of the labels."""
-    groups: dict[str, list[L]] = {label: [] for label in labels}
+    groups: dict[str, list[R]] = {label: [] for label in labels}
     for line in lines:
         if line.label in groups:
             groups[line.label].append(line)
     return {label: own for label, own in groups.items() if own}
 
 
-def beams(lines: Iterable[Line]) -> list[int]:
+def beams(lines: Iterable[Row]) -> list[int]:
     """Return the beam sizes of lines, ascending."""
     return sorted({line.beam_size for line in lines})
 

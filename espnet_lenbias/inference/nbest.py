@@ -1,0 +1,197 @@
+"""What is made of the n-best lists that ESPnet's objects return.
+
+They are asked for more hypotheses than are returned where these are compared with one
+another; then one of them is chosen, and the words of those that are left get a
+confidence.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
+from espnet_lenbias.options.posteriors import (
+    COMBINED,
+    LABEL_PROBABILITY,
+    MBR,
+    POSTERIOR,
+    PosteriorOptions,
+)
+from espnet_lenbias.posteriors.distribution import Floats
+from espnet_lenbias.posteriors.label_probability import (
+    label_probabilities,
+    mean_probability,
+    without_smoothing,
+    word_probabilities,
+    words_of_labels,
+)
+from espnet_lenbias.posteriors.results import (
+    label_confidence,
+    minimum_bayes_risk,
+    posteriors_of,
+    word_confidence,
+)
+from espnet_lenbias.posteriors.temperature import at_temperature
+from espnet_lenbias.search.hypotheses import RatedHypothesis
+
+# (text, tokens, token ids, hypothesis); of s2t with one more text before the hypothesis.
+Result = tuple[Any, ...]
+
+
+def options_of(model: Any) -> PosteriorOptions:
+    """Return what is to be made of a model's n-best lists: nothing of ESPnet's own's."""
+    options: PosteriorOptions = getattr(model, "posterior_options", PosteriorOptions())
+    return options
+
+
+def keep_what_is_needed(model: Any, name: str, search: Any) -> None:
+    """Have a search keep what a model's confidences are made of.
+
+    Args:
+        model: An inference object.
+        name: The name of the search.
+        search: The search; those of other packages, and ESPnet's, keep nothing.
+    """
+    if hasattr(search, "keep_label_scores"):
+        search.keep_label_scores = options_of(model).uses_labels(name)
+
+
+def decided(model: Any, decode: Callable[[], Any]) -> Any:
+    """Call ESPnet's code, and choose from the n-best lists that it returns.
+
+    Args:
+        model: An inference object with `posterior_options`.
+        decode: What is called; it may come here again for parts of what it decodes.
+
+    Returns:
+        What it returns: an n-best list, one with what else ESPnet returns, or a list of
+        these for a batch, or for several speakers. Each is as long as `model.nbest`.
+    """
+    options = options_of(model)
+    if not options.changes_results or vars(model).get("_gives_all"):
+        return decode()
+    nbest = model.nbest
+    model._gives_all = True
+    model.nbest = options.n_compared(model.search, model.beam_search.beam_size, nbest)
+    try:
+        results = decode()
+    finally:
+        model.nbest = nbest
+        model._gives_all = False
+    return _each_list(results, lambda results: _chosen(model, results)[:nbest])
+
+
+def _each_list(results: Any, choose: Callable[[list[Result]], list[Result]]) -> Any:
+    """Return what ESPnet has returned, each n-best list in it chosen from."""
+    if isinstance(results, tuple):  # with predictions of the encoder, or a source text
+        first, *more = results
+        return (_each_list(first, choose), *more)
+    if results and (isinstance(results[0], list) or isinstance(results[0][0], list)):
+        return [_each_list(part, choose) for part in results]
+    return choose(results)
+
+
+def _chosen(model: Any, results: list[Result]) -> list[Result]:
+    """Return an n-best list with the result first and confidences on what is returned."""
+    options = options_of(model)
+    temperature = options.posterior_temperature
+    results = [(*result[:-1], _rated(result[-1])) for result in results]
+    if options.uses_posteriors(model.search):
+        for result, share in zip(results, posteriors_of(results, temperature)):
+            result[-1].posterior = float(share)
+    if options.decide == MBR:
+        results = minimum_bayes_risk(results, temperature)
+    measure = options.measure(model.search)
+    if measure is not None:
+        for rank, (text, *_, hypothesis) in enumerate(results[: model.nbest], 1):
+            words, labels = (
+                at_temperature(values, options.confidence_temperature).tolist()
+                for values in confidence_of(model, results, rank, measure)
+            )
+            hypothesis.word_confidence = None if text is None else words
+            hypothesis.label_confidence = labels
+    return results
+
+
+def confidence_of(
+    model: Any, nbest: Sequence[Result], rank: int, measure: str
+) -> tuple[Floats, Floats]:
+    """Return how sure the words and the labels of a hypothesis are.
+
+    Args:
+        model: The inference object that the n-best list is of. Where `measure` looks at
+            labels it should be one with `confidence`, whose hypotheses carry scores of
+            labels; without, all labels have their geometric mean.
+        nbest: The list.
+        rank: Of the hypothesis.
+        measure: One of :data:`espnet_lenbias.options.posteriors.CONFIDENCES`.
+
+    Returns:
+        A number from 0 to 1 for each word, and one for each label.
+    """
+    words, labels = np.ones(1), np.ones(1)
+    if measure != POSTERIOR:
+        smoothing = label_smoothing(model) if measure == COMBINED else 0.0
+        words, labels = _probabilities(model, nbest[rank - 1], smoothing)
+    if measure != LABEL_PROBABILITY:
+        temperature = options_of(model).posterior_temperature
+        words = words * word_confidence(nbest, rank, temperature)
+        labels = labels * label_confidence(nbest, rank, temperature)
+    return words, labels
+
+
+def label_smoothing(model: Any) -> float:
+    """Return the label smoothing that the decoder of a model was trained with.
+
+    It counts where the decoder alone scores: what it does to a sum with other scores is
+    not known.
+    """
+    if set(model.beam_search.scorers) != {"decoder"}:
+        return 0.0
+    for tool in ("asr", "st", "mt", "s2t"):
+        trained = getattr(model, f"{tool}_train_args", None)
+        if trained is not None:
+            conf = getattr(trained, "model_conf", None) or {}
+            return float(conf.get("lsm_weight", 0.0))
+    return 0.0
+
+
+def _rated(hypothesis: Any) -> Any:
+    """Return a hypothesis that can carry its confidence."""
+    if isinstance(hypothesis, RatedHypothesis):
+        return hypothesis
+    if isinstance(hypothesis, EspnetHypothesis):
+        return RatedHypothesis(*hypothesis)
+    raise TypeError(f"a {type(hypothesis).__name__} carries no confidence")
+
+
+def _probabilities(
+    model: Any, result: Result, smoothing: float
+) -> tuple[Floats, Floats]:
+    """Return the mean label probability of each word of a result, and of each label.
+
+    Args:
+        model: An inference object.
+        result: One line of an n-best list.
+        smoothing: The label smoothing whose effect is taken away; 0: none.
+    """
+    text, tokens, token_ids, *_, hypothesis = result
+    labels = _of_labels(hypothesis, token_ids)
+    if smoothing:
+        labels = without_smoothing(labels, smoothing, model.beam_search.n_vocab)
+    if text is None:  # its words are its labels
+        return labels, labels
+    n_words = len(text.split())
+    places = words_of_labels(tokens, n_words, model.tokenizer.tokens2text)
+    return word_probabilities(labels, places, n_words), labels
+
+
+def _of_labels(hypothesis: Any, token_ids: Sequence[int]) -> Floats:
+    """Return the probability of each label of a result, as well as it is known."""
+    scores = getattr(hypothesis, "label_scores", None)
+    yseq = [int(label) for label in hypothesis.yseq]
+    if scores is not None:
+        return label_probabilities(yseq, scores, token_ids)
+    total = getattr(hypothesis, "original_score", hypothesis.score)
+    return mean_probability(float(total), len(yseq) - 1, len(token_ids))

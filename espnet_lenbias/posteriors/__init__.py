@@ -1,0 +1,1 @@
+"""What an n-best list says as a whole: pure functions, without torch and ESPnet."""

@@ -1,0 +1,120 @@
+"""The usual confidence: how probable the model finds the labels that it has put out.
+
+It looks at one hypothesis alone, and is what a search without probabilities of whole
+texts can say.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from espnet_lenbias.posteriors.distribution import Floats
+
+
+def label_probabilities(
+    yseq: Sequence[int], label_scores: Sequence[float], token_ids: Sequence[int]
+) -> Floats:
+    """Return the probability of each label of a result.
+
+    Args:
+        yseq: Primer, labels, end label.
+        label_scores: (N,) log-probs of the labels and the end label.
+        token_ids: (n,) the labels of the result: those of `yseq`, some left out at its
+            beginning, as is the end label, and anywhere those that are no output.
+
+    Returns:
+        (n,) from 0 to 1; 1 for those of the primer, which were given.
+    """
+    given = [0.0] * (len(yseq) - len(label_scores))
+    scores = [*given, *label_scores][:-1]
+    found: list[float] = []
+    rest = list(token_ids)
+    for label, score in zip(reversed(yseq[:-1]), reversed(scores)):
+        if rest and label == rest[-1]:
+            rest.pop()
+            found.append(score)
+    if rest:
+        raise ValueError(f"the labels {list(token_ids)} are not those of {list(yseq)}")
+    return np.exp(np.minimum(found[::-1], 0.0))
+
+
+def mean_probability(score: float, n_labels: int, n: int) -> Floats:
+    """Return the same for every label where only their sum is known.
+
+    Args:
+        score: The sum of the log-probs of all labels.
+        n_labels: How many these are, the end label counted.
+        n: How many values are wanted.
+
+    Returns:
+        (n,) the geometric mean, exp(score / n_labels).
+    """
+    return np.full(n, math.exp(min(score / max(n_labels, 1), 0.0)))
+
+
+def without_smoothing(probability: Floats, smoothing: float, n_vocab: int) -> Floats:
+    """Return probabilities of labels without what label smoothing has done to them.
+
+    A model that was trained with label smoothing e gives a label that it is certain of
+    no more than 1 - e: ESPnet's loss asks it for 1 - e of the right label and for
+    e / (V - 1) of each other one. So of a label that is right with probability t it says
+    t (1 - e) + (1 - t) e / (V - 1), which is solved for t here.
+
+    Args:
+        probability: (n,) as the model says them.
+        smoothing: e, `lsm_weight` of the training; 0: none.
+        n_vocab: V.
+
+    Returns:
+        (n,) from 0 to 1.
+    """
+    other = smoothing / (n_vocab - 1)
+    return np.clip((probability - other) / (1 - smoothing - other), 0.0, 1.0)
+
+
+def words_of_labels(
+    tokens: Sequence[str], n_words: int, text_of: Callable[[list[str]], str]
+) -> list[int] | None:
+    """Return which word of the text each label belongs to.
+
+    Whatever the labels are, letters, pieces or words: a label belongs to the last word
+    of the text up to it.
+
+    Args:
+        tokens: n labels.
+        n_words: Of their text, between white space.
+        text_of: Makes a text of tokens.
+
+    Returns:
+        n places of words; None where the texts of beginnings do not grow word by word.
+    """
+    places = [
+        max(len(text_of(list(tokens[:i])).split()) - 1, 0)
+        for i in range(1, len(tokens) + 1)
+    ]
+    grows = all(b - a in (0, 1) for a, b in zip([0, *places], places))
+    complete = not places or places[-1] == n_words - 1 or not n_words
+    return places if grows and complete else None
+
+
+def word_probabilities(
+    probability: Floats, places: Sequence[int] | None, n_words: int
+) -> Floats:
+    """Return the mean label probability of each word.
+
+    Args:
+        probability: (n,) of the labels.
+        places: See :func:`words_of_labels`; None: each word gets the mean of all labels.
+        n_words: How many words there are.
+    """
+    if not n_words:
+        return np.zeros(0)
+    if places is None or not len(probability):
+        return np.full(n_words, probability.mean() if len(probability) else 1.0)
+    total = np.bincount(places, weights=probability, minlength=n_words)
+    number = np.bincount(places, minlength=n_words)
+    means: Floats = np.divide(
+        total, number, out=np.full(n_words, probability.mean()), where=number > 0
+    )
+    return means

@@ -1,0 +1,84 @@
+"""The n-best list of an inference object: which one is the result, how sure is a word.
+
+An n-best list is what ``Speech2Text`` and the like return for one utterance: (text,
+tokens, token ids, hypothesis) each, best first; that of an S2T model has one more text
+before the hypothesis. Ask for as many hypotheses as the beam has places (`nbest`), or
+let the options `confidence` and `decide` do that.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from espnet_lenbias.posteriors.confusion import confidences
+from espnet_lenbias.posteriors.distribution import Floats, posteriors
+from espnet_lenbias.posteriors.risk import least_risk
+
+Result = tuple[Any, ...]
+
+
+def words_of(result: Result) -> list[str]:
+    """Return the words of a result: what stands between white space, else its tokens."""
+    text, tokens = result[:2]
+    return list(tokens) if text is None else text.split()
+
+
+def posteriors_of(nbest: Sequence[Result], temperature: float = 1.0) -> Floats:
+    """Return how probable each hypothesis of an n-best list is; see :func:`posteriors`."""
+    return posteriors([float(result[-1].score) for result in nbest], temperature)
+
+
+def word_confidence(
+    nbest: Sequence[Result], rank: int = 1, temperature: float = 1.0
+) -> list[float]:
+    """Return how sure each word of a hypothesis is.
+
+    It is the share of the n-best list's probability that belongs to hypotheses with that
+    word at that place, all aligned by edit distance.
+
+    Args:
+        nbest: The n-best list.
+        rank: Of the hypothesis.
+        temperature: What scores are divided by, see :func:`posteriors`.
+
+    Returns:
+        A number from 0 to 1 for each word of its text.
+    """
+    others = [words_of(result) for result in nbest]
+    share: Floats = confidences(
+        others[rank - 1], others, posteriors_of(nbest, temperature)
+    )
+    values: list[float] = share.tolist()
+    return values
+
+
+def label_confidence(
+    nbest: Sequence[Result], rank: int = 1, temperature: float = 1.0
+) -> list[float]:
+    """Return how sure each label of a hypothesis is; see :func:`word_confidence`.
+
+    Returns:
+        A number from 0 to 1 for each of its tokens.
+    """
+    others = [result[2] for result in nbest]
+    share: Floats = confidences(
+        others[rank - 1], others, posteriors_of(nbest, temperature)
+    )
+    values: list[float] = share.tolist()
+    return values
+
+
+def minimum_bayes_risk(nbest: Sequence[Result], temperature: float = 1.0) -> list[Any]:
+    """Return an n-best list with the hypothesis of the fewest expected word errors first.
+
+    The others keep their order. Of hypotheses that are equally good the most probable
+    one is the first.
+
+    Args:
+        nbest: The n-best list.
+        temperature: What scores are divided by, see :func:`posteriors`.
+    """
+    if not nbest:
+        return []
+    words = [words_of(result) for result in nbest]
+    best = least_risk(words, posteriors_of(nbest, temperature))
+    return [nbest[best], *nbest[:best], *nbest[best + 1 :]]

@@ -1,0 +1,90 @@
+"""The probability of labels, and of the words that they make."""
+
+import math
+
+import numpy as np
+import pytest
+
+from espnet_lenbias.posteriors.label_probability import (
+    label_probabilities,
+    mean_probability,
+    word_probabilities,
+    words_of_labels,
+)
+from tests.toys import logs
+
+SOS, EOS, BLANK = 9, 9, 0
+
+
+def test_the_end_label_is_left_out():
+    values = label_probabilities([SOS, 1, 2, EOS], logs(0.5, 0.8, 0.9), [1, 2])
+    assert values == pytest.approx([0.5, 0.8])
+
+
+def test_labels_of_the_primer_were_given():
+    """An S2T result begins with the symbols of its primer."""
+    yseq = [8, SOS, 5, 6, 1, 2, EOS]
+    values = label_probabilities(yseq, logs(0.5, 0.8, 0.9), [5, 6, 1, 2])
+    assert values == pytest.approx([1, 1, 0.5, 0.8])
+
+
+def test_labels_that_are_no_output_are_left_out():
+    yseq = [SOS, 1, BLANK, 2, 2, EOS]
+    scores = logs(0.1, 0.2, 0.3, 0.4, 0.5)
+    assert label_probabilities(yseq, scores, [1, 2, 2]) == pytest.approx(
+        [0.1, 0.3, 0.4]
+    )
+
+
+def test_a_score_above_zero_is_certain_and_no_more():
+    """A length bonus can make one so."""
+    assert label_probabilities([SOS, 1, EOS], [0.7, -1.0], [1]).tolist() == [1.0]
+
+
+def test_labels_of_another_hypothesis():
+    with pytest.raises(ValueError, match="not those of"):
+        label_probabilities([SOS, 1, EOS], [-1.0, -1.0], [2])
+
+
+def test_where_only_the_sum_is_known_all_labels_have_the_geometric_mean():
+    score = math.log(0.5 * 0.8 * 0.9)
+    assert mean_probability(score, 3, 2) == pytest.approx([0.36 ** (1 / 3)] * 2)
+    assert mean_probability(2.0, 3, 1).tolist() == [1.0]
+
+
+def pieces(tokens):
+    return "".join(tokens).replace("▁", " ").strip()
+
+
+def letters(tokens):
+    return "".join(tokens).replace("<space>", " ")
+
+
+@pytest.mark.parametrize(
+    "tokens, text_of, places",
+    [
+        (["▁the", "▁c", "at"], pieces, [0, 1, 1]),
+        (["a", "<space>", "b", "c"], letters, [0, 0, 1, 1]),
+        (["the", "cat"], " ".join, [0, 1]),
+        ([], pieces, []),
+    ],
+)
+def test_words_of_labels(tokens, text_of, places):
+    n_words = len(text_of(tokens).split())
+    assert words_of_labels(tokens, n_words, text_of) == places
+
+
+def test_texts_that_do_not_grow_word_by_word():
+    assert words_of_labels(["b", "a"], 2, lambda tokens: " ".join(tokens[1:])) is None
+
+
+def test_a_word_has_the_mean_of_its_labels():
+    labels = np.array([0.5, 0.8, 0.6])
+    assert word_probabilities(labels, [0, 1, 1], 2) == pytest.approx([0.5, 0.7])
+
+
+def test_where_labels_are_of_no_word_all_words_have_the_mean():
+    labels = np.array([0.5, 0.8, 0.6])
+    assert word_probabilities(labels, None, 2) == pytest.approx([1.9 / 3] * 2)
+    assert word_probabilities(labels, [0, 0, 0], 2) == pytest.approx([1.9 / 3] * 2)
+    assert word_probabilities(labels, None, 0).tolist() == []
