@@ -11,6 +11,7 @@ import torch
 from espnet_lenbias.decoding.preprocessing import CheckedPreprocessing
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
+from espnet_lenbias.inference.whisper import WINDOW, whisper_ready
 from espnet_lenbias.options.audio_files import (
     check_rate,
     check_whole,
@@ -183,11 +184,13 @@ def build_dataset(
     allow_variable_data_keys: bool,
 ) -> Utterances:
     """Build ESPnet's data set with the preprocessing of a model of that task."""
-    preprocess = task.build_preprocess_fn(train_args, False)
+    with whisper_ready(vars(train_args)):
+        preprocess = task.build_preprocess_fn(train_args, False)
     if preprocess is not None:  # a model can do without
         needed = task.required_data_names(train=False, inference=True)
         conf = getattr(train_args, "preprocessor_conf", None) or {}
-        preprocess = CheckedPreprocessing(preprocess, needed, conf)
+        window = WINDOW if getattr(train_args, "encoder", None) == "whisper" else None
+        preprocess = CheckedPreprocessing(preprocess, needed, conf, window)
     dataset = ESPnetDataset(
         data_path_and_name_and_type,
         float_dtype=dtype,

@@ -20,6 +20,7 @@ from espnet_lenbias.decoding.log_markers import AUDIO_WARNINGS, paired_markers
 from espnet_lenbias.decoding.result_folder import Outcome, empty_value
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import set_all_random_seed
+from espnet_lenbias.inference.whisper import leave_long_audio
 from espnet_lenbias.options.espnet_tools import ASR, Tool
 from espnet_lenbias.search.hypotheses import Hypothesis
 
@@ -39,6 +40,7 @@ Loaded = tuple[Any, Utterances, Collate]
 def load(args: argparse.Namespace, tool: Tool = ASR) -> Loaded:
     """Return the model, the data set and the padding that a run's options ask for."""
     model = load_model(args, tool)
+    leave_long_audio(model)  # of which the data set warns, with the file's name
     train_args = getattr(model, tool.train_args)
     dataset = build_dataset(
         args.data_path_and_name_and_type,

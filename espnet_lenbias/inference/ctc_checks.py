@@ -64,12 +64,23 @@ def train_config(options: Mapping[str, Any], tool: str) -> Mapping[str, Any]:
     Returns:
         The options of the training; none if there is no such file.
     """
+    path = config_file(options, tool)
+    if path is None or not path.is_file():
+        return {}  # ESPnet says so
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # token lists are long
+    config = yaml.load(path.read_text("utf-8"), Loader=loader)
+    return config if isinstance(config, dict) else {}
+
+
+def config_file(options: Mapping[str, Any], tool: str) -> Path | None:
+    """Return where the config of a model is, or would be; None: there is no model.
+
+    Args:
+        options: Of an inference class.
+        tool: The letters that the names of the two options begin with.
+    """
     path = options.get(f"{tool}_train_config")
     model = options.get("lm_file" if tool == "lm" else f"{tool}_model_file")
     if path is None and model is not None:
         path = Path(model).parent / "config.yaml"
-    if path is None or not Path(path).is_file():
-        return {}  # ESPnet says so
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # token lists are long
-    config = yaml.load(Path(path).read_text("utf-8"), Loader=loader)
-    return config if isinstance(config, dict) else {}
+    return None if path is None else Path(path)

@@ -25,6 +25,11 @@ from espnet_lenbias.inference.model_loading import (
     check_bpe_model,
 )
 from espnet_lenbias.inference.use_search import use_search
+from espnet_lenbias.inference.whisper import (
+    set_up_whisper,
+    whisper_ready_for,
+    without_primer,
+)
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.precision import check_decoder_dtype
 from espnet_lenbias.options.registry import (
@@ -81,13 +86,14 @@ class SearchOptionMixin(_EspnetClass):
         parameters = given.signature.parameters
         if "transducer_conf" in parameters and options.get("transducer_conf") is None:
             options["transducer_conf"] = {}  # not all of ESPnet's objects take None
-        with broken_files_named(options):
+        with broken_files_named(options), whisper_ready_for(options):
             super().__init__(*given.args, **given.kwargs)
         check_parameters(self, options)
         check_bpe_model(self)
         self.search = ESPNET
         self.batch_size = batch_size
         check_ctc(self)
+        set_up_whisper(self)
         if search != ESPNET:
             use_search(self, search, decoder_dtype=decoder_dtype, **conf)
 
@@ -196,7 +202,7 @@ class SpeechSearchOptionMixin(SearchOptionMixin):
         check_audio(speech)
         samples = as_samples(speech)
         with short_audio_named(samples, self._encode):
-            return super().__call__(samples, *args, **kwargs)
+            return without_primer(self, super().__call__(samples, *args, **kwargs))
 
     def _encode(self, speech: torch.Tensor) -> None:
         """Encode an utterance, (samples,), to see whether it can be."""
