@@ -56,7 +56,11 @@ def write_checkpoint(path: Path, kind: Kind) -> Path:
 
 
 def labels_of(kind: Kind) -> list[str]:
-    """Return the names of all labels by Whisper's own tokenizer, bytes as characters."""
+    """Return the names of all labels by Whisper's own tokenizer.
+
+    The characters of Latin-1 stand for the bytes of a piece: those that print are the
+    ones that GPT-2's names have, but for the blank.
+    """
     from whisper.tokenizer import get_tokenizer
 
     languages = kind.n_vocab - 51765 - (kind.language is not None)

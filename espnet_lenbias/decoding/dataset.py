@@ -11,8 +11,9 @@ import torch
 from espnet_lenbias.decoding.preprocessing import CheckedPreprocessing
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
-from espnet_lenbias.inference.whisper import WINDOW, whisper_ready
+from espnet_lenbias.inference.whisper import whisper_ready
 from espnet_lenbias.options.audio_files import (
+    WHISPER_WINDOW,
     check_rate,
     check_whole,
     scale_warning,
@@ -189,7 +190,11 @@ def build_dataset(
     if preprocess is not None:  # a model can do without
         needed = task.required_data_names(train=False, inference=True)
         conf = getattr(train_args, "preprocessor_conf", None) or {}
-        window = WINDOW if getattr(train_args, "encoder", None) == "whisper" else None
+        window = (
+            WHISPER_WINDOW
+            if getattr(train_args, "encoder", None) == "whisper"
+            else None
+        )
         preprocess = CheckedPreprocessing(preprocess, needed, conf, window)
     dataset = ESPnetDataset(
         data_path_and_name_and_type,

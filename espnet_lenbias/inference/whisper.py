@@ -25,11 +25,9 @@ from espnet_lenbias.espnet_compat import (
 from espnet_lenbias.inference.ctc_checks import config_file, train_config
 from espnet_lenbias.inference.whisper_shapes import empty_whisper
 from espnet_lenbias.inference.whisper_tokens import HuggingFaceView
+from espnet_lenbias.options.audio_files import WHISPER_RATE, WHISPER_WINDOW
 
 logger = logging.getLogger(__name__)
-
-RATE = 16000
-WINDOW = 30 * RATE  # samples that the encoder has positions for
 
 _TOOLS = ("asr", "st", "s2t", "slu")
 _PARTS = ("frontend", "encoder", "decoder")
@@ -216,10 +214,11 @@ def _warn_if_long(
 ) -> None:
     speech = kwargs["xs_pad"] if "xs_pad" in kwargs else args[0]
     n_samples = speech.size(1)
-    if n_samples > WINDOW:
+    if n_samples > WHISPER_WINDOW:
         logger.warning(
-            f"the audio has {n_samples / RATE:.2f} s, and Whisper hears no more than "
-            f"{WINDOW // RATE} s at once: the rest is left out; cut it into pieces"
+            f"the audio has {n_samples / WHISPER_RATE:.2f} s, and Whisper hears no more "
+            f"than {WHISPER_WINDOW // WHISPER_RATE} s at once: the rest is left out; cut "
+            "it into pieces"
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-_HEAD = 64  # the size of a head in all models of OpenAI's
+HEAD = 64  # the size of a head in all models of OpenAI's
 
 # Parts of ESPnet's model -> where its parameters are those of Whisper's encoder, decoder.
 _ENCODERS = {"encoder": "encoder.encoders.", "frontend": "frontend.whisper.encoder."}
@@ -42,11 +42,11 @@ def empty_whisper(
         sizes = {
             "n_mels": 80,
             "n_audio_ctx": 2,
-            "n_audio_state": _HEAD,
+            "n_audio_state": HEAD,
             "n_audio_layer": 0,
             "n_vocab": 1,
             "n_text_ctx": 1,
-            "n_text_state": _HEAD,
+            "n_text_state": HEAD,
             "n_text_layer": 0,
         }
         for part in parts:
@@ -59,8 +59,7 @@ def empty_whisper(
     from whisper.model import ModelDimensions, Whisper
 
     heads = {
-        f"n_{half}_head": sizes[f"n_{half}_state"] // _HEAD
-        for half in ("audio", "text")
+        f"n_{half}_head": sizes[f"n_{half}_state"] // HEAD for half in ("audio", "text")
     }
     if not all(heads.values()):  # of no model of OpenAI's
         return None
