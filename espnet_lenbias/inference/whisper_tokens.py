@@ -6,9 +6,10 @@ ESPnet was written for releases of Whisper whose tokenizer is one of Hugging Fac
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import tiktoken
+if TYPE_CHECKING:
+    import tiktoken  # comes with Whisper, which is an extra
 
 _END = "<|endoftext|>"
 _MARKS = "add_special_tokens takes a list of labels under each of its names"
@@ -39,7 +40,7 @@ class HuggingFaceView:
 
     """
 
-    def __init__(self, encoding: tiktoken.Encoding):
+    def __init__(self, encoding: "tiktoken.Encoding"):
         """Look at a tokenizer.
 
         Args:

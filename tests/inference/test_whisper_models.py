@@ -1,6 +1,8 @@
 """Whisper models as ESPnet builds them, whole: tokenizer, encoder, decoder, text."""
 
 import logging
+import runpy
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,7 +10,7 @@ import pytest
 import torch
 from espnet2.tasks.asr import ASRTask
 
-from espnet_lenbias import Speech2Text, use_search
+from espnet_lenbias import Speech2Text, inference, use_search
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.inference.whisper import whisper_ready
@@ -189,6 +191,18 @@ def test_the_package_is_not_there(english, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
     with pytest.raises(OptionError, match="pip install openai-whisper"):
         Speech2Text(**english.options, **DECODING, beam_size=1, search="simple")
+
+
+@pytest.mark.parametrize("module", ["whisper", "whisper_shapes", "whisper_tokens"])
+def test_other_models_need_no_package(module, monkeypatch):
+    for name in [*sys.modules, "whisper", "tiktoken"]:
+        if name.partition(".")[0] in ("whisper", "tiktoken"):
+            monkeypatch.setitem(sys.modules, name, None)  # its import fails
+    path = Path(inference.__file__).with_name(f"{module}.py")
+    fresh = runpy.run_path(str(path))
+    if module == "whisper":
+        with fresh["whisper_ready"]({"encoder": "conformer", "token_type": "bpe"}):
+            pass
 
 
 # --- Audio that is not padded, or too long --------------------------------------------
