@@ -30,6 +30,7 @@ from espnet_lenbias.inference.whisper import (
     whisper_ready_for,
     without_primer,
 )
+from espnet_lenbias.options.fast_yaml import fast_yaml
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.precision import check_decoder_dtype
 from espnet_lenbias.options.registry import (
@@ -86,7 +87,7 @@ class SearchOptionMixin(_EspnetClass):
         parameters = given.signature.parameters
         if "transducer_conf" in parameters and options.get("transducer_conf") is None:
             options["transducer_conf"] = {}  # not all of ESPnet's objects take None
-        with broken_files_named(options), whisper_ready_for(options):
+        with broken_files_named(options), whisper_ready_for(options), fast_yaml():
             super().__init__(*given.args, **given.kwargs)
         check_parameters(self, options)
         check_bpe_model(self)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import (
@@ -88,15 +87,13 @@ def whisper_ready(
         _replaced(whisper, "load_model", load),
         # ESPnet does not say how many languages there are: 99, or 100 since large-v3
         _replaced(whisper.tokenizer, "get_tokenizer", get_tokenizer),
-        # 52 thousand labels take PyYAML's own loader five seconds
-        _replaced(yaml, "SafeLoader", getattr(yaml, "CSafeLoader", yaml.SafeLoader)),
     ):
         yield
 
 
 @contextmanager
 def _replaced(module: Any, name: str, value: Any) -> Iterator[None]:
-    """Have a module another function or class within the context."""
+    """Have a module of Whisper's another function within the context."""
     old = getattr(module, name)
     setattr(module, name, value)
     try:

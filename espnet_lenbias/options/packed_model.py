@@ -16,6 +16,7 @@ import yaml
 
 from espnet_lenbias import espnet_compat
 from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.fast_yaml import fast_yaml
 from espnet_lenbias.options.model_archive import check_members, files_within
 from espnet_lenbias.options.output_folder import NO_ROOM
 
@@ -125,7 +126,8 @@ def _unpack(archive: Path, folder: Path) -> dict[str, str]:
     try:
         check_members(archive, folder)
         # ESPnet's own cache misses: it looks for the files a folder too high.
-        espnet_compat.unpack(archive, folder, use_cache=False)
+        with fast_yaml():
+            espnet_compat.unpack(archive, folder, use_cache=False)
         files = files_within(_meta(archive), archive, folder)
     except OSError:  # of the folder, which is not the archive's fault
         raise

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from espnet_lenbias.options.fast_yaml import fast_yaml
 from espnet_lenbias.options.packed_model import is_archive, model_files
 
 
@@ -98,7 +99,8 @@ def read_config(path: Path) -> dict[str, Any]:
     Raises:
         ValueError: It is not one.
     """
-    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    with fast_yaml():
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
     tokens = config.get("token_list") if isinstance(config, dict) else None
     if not isinstance(tokens, list) or not tokens:
         raise ValueError(f"{path} has no token_list: it is no config of a training")
