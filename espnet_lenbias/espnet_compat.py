@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from espnet2.asr.decoder.whisper_decoder import (
         OpenAIWhisperDecoder as OpenAIWhisperDecoder,
     )
+    from espnet2.asr.encoder.whisper_encoder import (
+        OpenAIWhisperEncoder as OpenAIWhisperEncoder,
+    )
+    from espnet2.asr.frontend.whisper import WhisperFrontend as WhisperFrontend
     from espnet2.bin.asr_inference_streaming import (
         Speech2TextStreaming as Speech2TextStreaming,
     )
@@ -97,10 +101,15 @@ if TYPE_CHECKING:
     from espnet2.tasks.s2t import S2TTask as S2TTask
     from espnet2.tasks.slu import SLUTask as SLUTask
     from espnet2.tasks.st import STTask as STTask
+    from espnet2.text.whisper_token_id_converter import (
+        OpenAIWhisperTokenIDConverter as OpenAIWhisperTokenIDConverter,
+    )
     from espnet2.torch_utils.set_all_random_seed import (
         set_all_random_seed as set_all_random_seed,
     )
     from espnet2.train.dataset import ESPnetDataset as ESPnetDataset
+
+    WHISPER_LANGUAGES: dict[str, str]
 
 # Where ESPnet's decoding modules are: 202611 and later, 202511.
 _LAYOUTS = ("espnet2.legacy.nets", "espnet.nets")
@@ -142,6 +151,10 @@ _DECODING = {
 _ELSEWHERE = {
     "ExpandedTokenEmbedding": "espnet2.asr.decoder.whisper_decoder",
     "OpenAIWhisperDecoder": "espnet2.asr.decoder.whisper_decoder",
+    "OpenAIWhisperEncoder": "espnet2.asr.encoder.whisper_encoder",
+    "OpenAIWhisperTokenIDConverter": "espnet2.text.whisper_token_id_converter",
+    "WHISPER_LANGUAGES": "espnet2.text.whisper_tokenizer",
+    "WhisperFrontend": "espnet2.asr.frontend.whisper",
     "RNNDecoder": "espnet2.asr.decoder.rnn_decoder",
     "TransformerDecoder": "espnet2.asr.decoder.transformer_decoder",
     "SequentialRNNLM": "espnet2.lm.seq_rnn_lm",
@@ -158,11 +171,15 @@ _ELSEWHERE = {
 }
 
 
+# Name here -> name there, where ESPnet's says too little.
+_RENAMED = {"WHISPER_LANGUAGES": "LANGUAGES_CODE_MAPPING"}
+
+
 def _load(name: str) -> Any:
     """Import an object of ESPnet's."""
     decoding = _DECODING.get(name)
     module = _ELSEWHERE[name] if decoding is None else f"{_layout()}.{decoding}"
-    return getattr(importlib.import_module(module), name)
+    return getattr(importlib.import_module(module), _RENAMED.get(name, name))
 
 
 if not TYPE_CHECKING:

@@ -11,7 +11,9 @@ import torch
 from espnet_lenbias.decoding.preprocessing import CheckedPreprocessing
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
+from espnet_lenbias.inference.whisper import whisper_ready
 from espnet_lenbias.options.audio_files import (
+    WHISPER_WINDOW,
     check_rate,
     check_whole,
     scale_warning,
@@ -218,12 +220,15 @@ def build_dataset(
 def _preprocessing(task: Any, train_args: Any, where: str) -> Any:
     """Return what makes a model's input of the data; None: a model can do without."""
     try:
-        preprocess = task.build_preprocess_fn(train_args, False)
+        with whisper_ready(vars(train_args)):
+            preprocess = task.build_preprocess_fn(train_args, False)
         if preprocess is None:
             return None
         needed = task.required_data_names(train=False, inference=True)
         conf = getattr(train_args, "preprocessor_conf", None) or {}
-        return CheckedPreprocessing(preprocess, needed, conf)
+        of_whisper = getattr(train_args, "encoder", None) == "whisper"
+        window = WHISPER_WINDOW if of_whisper else None
+        return CheckedPreprocessing(preprocess, needed, conf, window)
     except Exception as e:  # of every kind: ESPnet verifies little
         raise OptionError(
             f"{where}: ESPnet cannot build the preprocessing that it describes "

@@ -21,6 +21,7 @@ from espnet_lenbias.decoding.result_folder import Outcome, empty_value
 from espnet_lenbias.decoding.search_threads import choose_threads
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import set_all_random_seed
+from espnet_lenbias.inference.whisper import leave_long_audio
 from espnet_lenbias.options.espnet_tools import ASR, Tool
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
 from espnet_lenbias.options.train_config import train_config_file
@@ -42,6 +43,7 @@ Loaded = tuple[Any, Utterances, Collate]
 def load(args: argparse.Namespace, tool: Tool = ASR) -> Loaded:
     """Return the model, the data set and the padding that a run's options ask for."""
     model = load_model(args, tool)
+    leave_long_audio(model)  # of which the data set warns, with the file's name
     train_args = getattr(model, tool.train_args)
     config = f"{tool.letters}_train_config"
     file = train_config_file(vars(args), tool.letters)

@@ -24,7 +24,7 @@ AUDIO_WARNINGS = {
     "was trained on, so their texts are not to be trusted: see the warnings above",
     "espnet_lenbias_window": "are longer than what the model hears at once, so their "
     "texts lack the rest: cut the audio into pieces and decode into another folder, or "
-    "decode it in Python with decode_long",
+    "decode it in Python with decode_long, which s2t (OWSM) has",
 }
 
 

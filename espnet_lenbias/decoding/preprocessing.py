@@ -23,7 +23,11 @@ class CheckedPreprocessing:
     """
 
     def __init__(
-        self, preprocess: Preprocess, needed: Sequence[str], conf: Mapping[str, Any]
+        self,
+        preprocess: Preprocess,
+        needed: Sequence[str],
+        conf: Mapping[str, Any],
+        window: int | None = None,
     ):
         """Look at what goes into a preprocessing.
 
@@ -31,12 +35,14 @@ class CheckedPreprocessing:
             preprocess: ESPnet's.
             needed: The names of the data that the task cannot do without.
             conf: The ``preprocessor_conf`` of the model.
+            window: The samples that a model hears, where its preprocessing does not
+                know of them.
         """
         self.preprocess = preprocess
         self.needed = needed
         self.rate = conf.get("fs", 16000)
         # samples that the model hears; None: any number
-        self.window: int | None = getattr(preprocess, "speech_length", None)
+        self.window: int | None = getattr(preprocess, "speech_length", window)
         self.left_out = ""
 
     def __call__(self, uid: str, data: dict[str, Any]) -> dict[str, np.ndarray]:

@@ -19,6 +19,7 @@ from espnet_lenbias.inference.audio_checks import (
 )
 from espnet_lenbias.inference.encoding import encode_alone, padded
 from espnet_lenbias.inference.search_option import SpeechSearchOptionMixin
+from espnet_lenbias.inference.whisper import without_primer
 from espnet_lenbias.options.registry import ESPNET
 
 logger = logging.getLogger(__name__)
@@ -145,4 +146,4 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
             maxlenratio=self.maxlenratio,
             minlenratio=self.minlenratio,
         )
-        return [self._hyps_to_results(hyps) for hyps in found]
+        return [without_primer(self, self._hyps_to_results(hyps)) for hyps in found]

@@ -28,11 +28,17 @@ from espnet_lenbias.inference.model_loading import (
 )
 from espnet_lenbias.inference.nbest import decided
 from espnet_lenbias.inference.use_search import check_has_nbest, use_search
+from espnet_lenbias.inference.whisper import (
+    set_up_whisper,
+    whisper_ready_for,
+    without_primer,
+)
 from espnet_lenbias.inference.word_pieces import (
     check_bpe_model,
     check_order_of_pieces,
 )
 from espnet_lenbias.options.espnet_tools import tool_of
+from espnet_lenbias.options.fast_yaml import fast_yaml
 from espnet_lenbias.options.packed_model import check_owner, model_files
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS, check_posteriors
 from espnet_lenbias.options.precision import check_decoder_dtype
@@ -116,7 +122,8 @@ class SearchOptionMixin(_EspnetClass):
         if "transducer_conf" in parameters and options.get("transducer_conf") is None:
             options["transducer_conf"] = {}  # not all of ESPnet's objects take None
         check_named(options, parameters)
-        with broken_files_named({**dict.fromkeys(parameters), **options}):
+        named = {**dict.fromkeys(parameters), **options}
+        with broken_files_named(named), whisper_ready_for(options), fast_yaml():
             super().__init__(*given.args, **given.kwargs)
         check_parameters(self, options)
         check_bpe_model(self)
@@ -124,6 +131,7 @@ class SearchOptionMixin(_EspnetClass):
         self.search = ESPNET
         self.batch_size = batch_size
         check_ctc(self)
+        set_up_whisper(self)
         if search != ESPNET:
             use_search(self, search, decoder_dtype=decoder_dtype, **conf)
         elif self.posterior_options.changes_results:
@@ -260,7 +268,7 @@ class SpeechSearchOptionMixin(SearchOptionMixin):
         check_audio(speech)
         samples = as_samples(speech)
         with short_audio_named(samples, self._encode):
-            return super().__call__(samples, *args, **kwargs)
+            return without_primer(self, super().__call__(samples, *args, **kwargs))
 
     def _encode(self, speech: torch.Tensor) -> None:
         """Encode an utterance, (samples,), to see whether it can be."""

@@ -10,6 +10,7 @@ from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
 from espnet_lenbias.inference.ctc_checks import check_ctc, has_source_search
 from espnet_lenbias.inference.nbest import keep_what_is_needed, options_of
+from espnet_lenbias.inference.whisper import set_up_whisper
 from espnet_lenbias.options.precision import check_decoder_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
@@ -67,6 +68,7 @@ def use_search(
     check_espnet_options(name, {"normalize_length": old.normalize_length})
     check_decoder_dtype(name, decoder_dtype, {})
     check_ctc(model)
+    set_up_whisper(model)
     takes_nbest = "nbest" in search_options(name)
     if has_source_search(model):
         own = {**conf, "nbest": model.asr_nbest} if takes_nbest else conf

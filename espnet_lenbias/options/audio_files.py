@@ -15,6 +15,10 @@ from espnet_lenbias.options.data_files import SOUND
 if TYPE_CHECKING:
     import numpy as np
 
+# What Whisper takes, and the samples that its encoder has positions for.
+WHISPER_RATE = 16000
+WHISPER_WINDOW = 30 * WHISPER_RATE
+
 _USUAL_RATE = 16000  # of ESPnet's frontends
 
 # From this on, the size of a WAV's samples in its header is no size: what writes into a

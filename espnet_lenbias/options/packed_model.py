@@ -17,6 +17,7 @@ import yaml
 from espnet_lenbias import espnet_compat
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.espnet_tools import Tool, tool_of
+from espnet_lenbias.options.fast_yaml import fast_yaml
 from espnet_lenbias.options.model_archive import check_members, check_meta, files_within
 from espnet_lenbias.options.output_folder import NO_ROOM
 
@@ -157,7 +158,8 @@ def _unpack(archive: Path, folder: Path) -> dict[str, str]:
         meta = _meta(archive)
         check_meta(meta, archive)
         # ESPnet's own cache misses: it looks for the files a folder too high.
-        espnet_compat.unpack(archive, folder, use_cache=False)
+        with fast_yaml():
+            espnet_compat.unpack(archive, folder, use_cache=False)
         files = files_within(meta, archive, folder)
     except OSError:  # of the folder, which is not the archive's fault
         raise

@@ -2,9 +2,9 @@
 
 DIR holds a folder for each row of the tables, with what was decoded: DIR/<row>/<set>/text
 (asr.sh) or DIR/<row>/<set>/1best_recog/text, with the files `score`, `original_score`,
-`steps`, `stopped`, `token_int` and `word_confidence` beside it where they are written. How it was
-decoded is read from the journal, decoding.jsonl, that the tools of this package leave in
-the folder of the set. ESPnet's own tools leave none: for these, copy the decode config to
+`steps`, `stopped`, `token_int` and `word_confidence` beside it where they are written.
+How it was decoded is read from the journal, decoding.jsonl, that the tools of this package
+leave in the folder of the set. ESPnet's own tools leave none: for these, copy the decode config to
 DIR/<row>/decode.yaml. There, `row: NAME` gives a row a name; without it the name says
 the search and its options.
 

@@ -33,6 +33,7 @@ whole_numbers beams
 numbers lm_weights
 . ./path.sh
 . ./cmd.sh
+. ../data.sh
 
 name=${name:-$(basename "$model" .zip)}
 dir=$exp/$name
@@ -49,34 +50,9 @@ for s in $sets; do needs 3 1 "$used/$s/wav.scp"; done
 needs 4 1 "$used"/*/text
 needs 4 3 "$dir"/*/*/1best_recog/text
 
-renew() {  # renew <new file> <file>: what has not changed keeps its date, which decoding goes by
-    if cmp -s "$1" "$2"; then rm "$1"; else mkdir -p "$(dirname "$2")"; mv "$1" "$2"; fi
-}
-
-take() {  # take <count> <set>: so many utterances of a set in $data, evenly spread, into $used
-    local n=$1 set=$2 f
-    mkdir -p "$used/$set"
-    for f in wav.scp text utt2spk spk2utt; do
-        if [ $f = spk2utt ]; then
-            awk '{ utts[$2] = utts[$2] " " $1 } END { for (s in utts) print s utts[s] }' "$used/$set/utt2spk" | sort
-        else
-            awk -v n="$n" '{ line[NR] = $0 }
-                END { if (n > NR) n = NR; for (i = 0; i < n; i++) print line[int(i * NR / n) + 1] }' "$data/$set/$f"
-        fi > "$used/$set/.new"
-        renew "$used/$set/.new" "$used/$set/$f"
-    done
-    say "$set: only $(wc -l < "$used/$set/text") of its $(wc -l < "$data/$set/text") utterances, evenly spread, in $used"
-}
-
 if runs 1; then
     say "stage 1: data of $librispeech"
-    rm -rf "$data/.new"
-    "$PYTHON" ../mini_librispeech/local/data_prep.py "$(realpath -m "$librispeech")" "$data/.new" $sets
-    for s in $sets; do
-        for f in wav.scp text utt2spk spk2utt; do renew "$data/.new/$s/$f" "$data/$s/$f"; done
-        if [ "$utterances" -gt 0 ]; then take "$utterances" "$s"; fi
-    done
-    rm -r "$data/.new"
+    librispeech_data
 fi
 
 if runs 2; then

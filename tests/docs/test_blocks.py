@@ -39,6 +39,9 @@ ELSEWHERE = {
     "./run.sh --stage 12 --stop_stage 13": (
         "tests/decoding/test_asr_inference.py::test_stage_12_of_asr_sh"
     ),
+    "./run.sh --audio": (
+        "tests/recipes/test_whisper.py::test_from_a_folder_to_tables_and_again"
+    ),
     "espnet-lenbias decode --nj 8": (
         "tests/decoding/test_cluster.py"
         "::test_a_run_through_all_mishaps_writes_what_one_process_does"

@@ -18,9 +18,10 @@ RECIPES = Path(__file__).parents[2] / "recipes"
 
 MT, MINI, LIBRI = "mini_mt/run.sh", "mini_librispeech/run.sh", "librispeech/run.sh"
 TABLES = "librispeech/mini.sh"
-SCRIPTS = (MT, MINI, LIBRI, TABLES)
+WHISPER = "whisper/run.sh"
+SCRIPTS = (MT, MINI, LIBRI, TABLES, WHISPER)
 
-STAGES = {MT: 6, MINI: 12, LIBRI: 4}
+STAGES = {MT: 6, MINI: 12, LIBRI: 4, WHISPER: 5}
 
 # The least value of each whole number other than the stages.
 NUMBERS = {
@@ -28,6 +29,7 @@ NUMBERS = {
     MINI: {"utterances": 0, "jobs": 1, "units": 1},
     LIBRI: {"utterances": 0, "ngpu": 0, "nj": 1, "batch_size": 1},
     TABLES: {"utterances": 1, "tuning_utterances": 1, "nj": 1},
+    WHISPER: {"utterances": 0, "ngpu": 0, "nj": 1, "batch_size": 1},
 }
 
 # It writes the tables, where a folder for them is named.
@@ -185,6 +187,15 @@ def test_a_number_that_is_none(script, option, recipes):
         (LIBRI, "lm_weights", "0.1 much", "much is not a number"),
         (TABLES, "beams", "-4", "-4 is not a whole number from 1 on"),
         (TABLES, "lm_weights", "0.1.2", "0.1.2 is not a number"),
+        (WHISPER, "rival_beams", "5 x", "x is not a whole number from 1 on"),
+        (WHISPER, "rival", "openai me", "me is not openai or faster"),
+        (
+            WHISPER,
+            "language",
+            "German",
+            "German is not the code of a language, e.g. de",
+        ),
+        (WHISPER, "task", "sing", "sing is not transcribe or translate"),
         (MINI, "slice_sets", "a=1 b", "b is not <set>=<a whole number from 1 on>"),
         (MINI, "slice_sets", "a=0", "a=0 is not <set>=<a whole number from 1 on>"),
     ],
@@ -239,6 +250,8 @@ SENTENCES = {2: TRAIN + DEV, 3: BPE, 4: NORM + SHAPES}
 AUDIO = _each("corpus/LibriSpeech/{}", *SETS)
 ROW = "exp/e_branchformer_librispeech/simple_beam4_lm0.0"
 
+WHISPER_DATA = _each("data/{}/wav.scp", "test-clean", "test-other")
+
 # Script -> stage -> what it reads, by the stage that makes it.
 READ = {
     MT: {
@@ -290,12 +303,21 @@ READ = {
             2: ["exp/e_branchformer_librispeech/model.yaml"],
         },
     },
+    WHISPER: {
+        3: {1: WHISPER_DATA, 2: ["exp/tiny.en/model.yaml"]},
+        4: {1: WHISPER_DATA},
+    },
 }
 
 
 # What the stages read that no stage makes, or makes under a name that nobody can know.
 GIVEN = {
     (LIBRI, 1): _each("download/LibriSpeech/{}", *SETS),
+    (WHISPER, 1): _each("download/LibriSpeech/{}", "test-clean", "test-other"),
+    (WHISPER, 5): [
+        *WHISPER_DATA,
+        *_each("exp/tiny.en/{}/1best_recog/text", "a/test-clean", "a/test-other"),
+    ],
     (LIBRI, 4): ["data/dev-clean/text", f"{ROW}/dev-clean/1best_recog/text"],
 }
 

@@ -1,0 +1,177 @@
+"""Decode with openai-whisper's own beam search, or with faster-whisper.
+
+Both start from the same prompt, and hear the first 30 s, without time stamps. Started
+again, this decodes what is missing.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import soundfile
+import torch
+import yaml
+from tqdm import tqdm
+
+from espnet_lenbias.options.audio_files import WHISPER_WINDOW as WINDOW
+from espnet_lenbias.report.scoring import read_text
+
+_FILES = ("text", "steps", "score", "token_int", "seconds")
+
+
+class Output(NamedTuple):
+    """What is made of an utterance, by the names of ESPnet's result files."""
+
+    text: str
+    steps: str
+    score: str
+    token_int: str
+
+
+Decode = Callable[[np.ndarray], Output]
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    add = parser.add_argument
+    add("rival", choices=["openai", "faster"])
+    add("checkpoint", help="a name that openai-whisper knows, or a file (.pt)")
+    add("wav_scp", type=Path, help="the audio, at 16 kHz")
+    add("out", type=Path, help="gets 1best_recog/{text,...}")
+    add("--beam_size", type=int, default=5)
+    add("--language", default="en")
+    add("--task", default="transcribe", choices=["transcribe", "translate"])
+    add("--ngpu", type=int, default=0)
+    add("--faster_model", help="of faster-whisper: a name, or a folder")
+    return parser
+
+
+def main() -> None:
+    """Run the command; see the module's docstring."""
+    args = get_parser().parse_args()
+    audio = read_text(args.wav_scp)
+    results = args.out / "1best_recog"
+    results.mkdir(parents=True, exist_ok=True)
+    done = already_done(results)
+    todo = [key for key in audio if key not in done]
+    print(f"{len(audio) - len(todo)} of {len(audio)} utterances are decoded already")
+    if not todo:
+        return
+    title, decode = (openai if args.rival == "openai" else faster)(args)
+    config = {"row": title, "search": args.rival, "beam_size": args.beam_size}
+    (args.out.parent / "decode.yaml").write_text(yaml.safe_dump(config), "utf-8")
+    for key in tqdm(todo, unit="file", disable=None):
+        samples, _ = soundfile.read(audio[key], dtype="float32")
+        start = time.perf_counter()
+        output = decode(samples[:WINDOW])
+        seconds = f"{time.perf_counter() - start:.3f}"
+        for name, value in zip(_FILES, (*output, seconds), strict=True):
+            with (results / name).open("a", encoding="utf-8") as f:
+                f.write(f"{key} {value}\n")
+
+
+def already_done(results: Path) -> set[str]:
+    """Return what has a line in all files; other lines, of a run that was killed, go."""
+    lines: dict[str, dict[str, str]] = {}
+    for name in _FILES:
+        path = results / name
+        text = path.read_text("utf-8") if path.is_file() else ""
+        whole = [line for line in text.split("\n")[:-1] if line]  # the last may be half
+        lines[name] = {line.split(" ", 1)[0]: line for line in whole}
+    done = set.intersection(*(set(found) for found in lines.values()))
+    for name, found in lines.items():
+        kept = "".join(f"{line}\n" for key, line in found.items() if key in done)
+        (results / name).write_text(kept, "utf-8")
+    return done
+
+
+def openai(args: argparse.Namespace) -> tuple[str, Decode]:
+    """Return name and function of openai-whisper's beam search."""
+    import whisper
+
+    from local.pack import load
+
+    model = load(args.checkpoint).to("cuda" if args.ngpu else "cpu")
+    options = whisper.DecodingOptions(
+        task=args.task,
+        language=args.language,
+        beam_size=args.beam_size,
+        without_timestamps=True,
+        fp16=bool(args.ngpu),
+    )
+    calls = []
+    model.decoder.register_forward_hook(lambda *_: calls.append(1))
+
+    def decode(samples: np.ndarray) -> Output:
+        calls.clear()
+        padded = whisper.pad_or_trim(torch.as_tensor(samples))
+        mel = whisper.log_mel_spectrogram(padded, model.dims.n_mels).to(model.device)
+        found: Any = whisper.decode(model, mel, options)
+        score = found.avg_logprob * (len(found.tokens) + 1)
+        return Output(
+            " ".join(found.text.split()),
+            str(len(calls)),
+            str(score),
+            " ".join(map(str, found.tokens)),
+        )
+
+    return "openai-whisper", decode
+
+
+def faster(args: argparse.Namespace) -> tuple[str, Decode]:
+    """Return name and function of faster-whisper's beam search."""
+    try:
+        from faster_whisper import WhisperModel
+    except ImportError as e:
+        sys.exit(
+            f"rival.py: {e}: pip install faster-whisper, or leave --rival faster out"
+        )
+    name = args.faster_model or args.checkpoint
+    if Path(name).is_file():
+        sys.exit(
+            f"rival.py: faster-whisper cannot read {name}: name a model in its form, "
+            "--faster_model NAME|FOLDER"
+        )
+    try:
+        model = WhisperModel(
+            name,
+            device="cuda" if args.ngpu else "cpu",
+            compute_type="float16" if args.ngpu else "float32",
+            cpu_threads=torch.get_num_threads(),
+        )
+    except Exception as e:  # of the net, of the disk
+        why = " ".join(str(e).split())
+        sys.exit(
+            f"rival.py: faster-whisper cannot load {name} ({why}): name a folder that "
+            "holds it, --faster_model FOLDER"
+        )
+
+    def decode(samples: np.ndarray) -> Output:
+        segments, _ = model.transcribe(
+            samples,
+            language=args.language,
+            task=args.task,
+            beam_size=args.beam_size,
+            temperature=0.0,
+            without_timestamps=True,
+            condition_on_previous_text=False,
+        )
+        found = list(segments)
+        tokens = [token for segment in found for token in segment.tokens]
+        score = sum(s.avg_logprob * (len(s.tokens) + 1) for s in found)
+        text = " ".join("".join(segment.text for segment in found).split())
+        # it does not say how many positions it has searched
+        return Output(
+            text, str(len(tokens) + 1), str(score), " ".join(map(str, tokens))
+        )
+
+    return "faster-whisper", decode
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,281 @@
+"""The recipe for Whisper: its data, its packed model, its rivals, its scores."""
+
+import contextlib
+import importlib.util
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+import yaml
+
+from espnet_lenbias.options.packed_model import model_files
+from espnet_lenbias.report.scoring import read_text
+from tests.whisper_files import (
+    ENGLISH,
+    MULTILINGUAL,
+    labels_of,
+    noise,
+    write_checkpoint,
+    write_noise,
+)
+
+pytest.importorskip(
+    "whisper", reason="needs Whisper: pip install 'espnet_lenbias[whisper]'"
+)
+
+RECIPE = Path(__file__).parents[2] / "recipes" / "whisper"
+
+
+def _run(*command: object) -> subprocess.CompletedProcess:
+    """Run a command of the recipe."""
+    return subprocess.run(
+        [str(word) for word in command],
+        cwd=RECIPE,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **os.environ,
+            "PYTHON": sys.executable,
+            "PYTHONPATH": f"{RECIPE}{os.pathsep}{RECIPE.parents[1]}",
+            "OMP_NUM_THREADS": "1",
+        },
+    )
+
+
+def _module(name: str):
+    """Import a module of the recipe, whose package has the name of others'."""
+    spec = importlib.util.spec_from_file_location(name, RECIPE / f"local/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _local(name: str, *arguments: object) -> subprocess.CompletedProcess:
+    """Run a module of the recipe, in this process, as Python would."""
+    said, status = io.StringIO(), 0
+    error = ""
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said):
+        patch.setattr(sys, "argv", [name, *map(str, arguments)])
+        try:
+            _module(name).main()
+        except SystemExit as e:
+            status, error = 1, str(e)
+    return subprocess.CompletedProcess(arguments, status, said.getvalue(), error)
+
+
+@pytest.fixture(scope="module")
+def english(tmp_path_factory) -> Path:
+    return write_checkpoint(tmp_path_factory.mktemp("en") / "random.en.pt", ENGLISH)
+
+
+@pytest.fixture(scope="module")
+def multilingual(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("multilingual")
+    return write_checkpoint(folder / "random.pt", MULTILINGUAL)
+
+
+def test_from_a_folder_to_tables_and_again(english, tmp_path):
+    audio = tmp_path / "my clips"
+    audio.mkdir()
+    for i, text in enumerate(("It's colour, Mr. Smith!", "twenty one")):
+        write_noise(audio / f"{i}.wav", 1.0, seed=i)
+        (audio / f"{i}.txt").write_text(f"{text}\n")
+    command = (
+        *(RECIPE / "run.sh", "--audio", audio, "--checkpoint", english),
+        *("--data", tmp_path / "data", "--exp", tmp_path / "exp"),
+        *("--rows", "explicit_length:2", "--rival", "openai", "--rival_beams", 1),
+        *("--inference_args", "--maxlenratio -3"),
+    )
+    run = _run(*command)
+    assert run.returncode == 0, run.stdout + run.stderr
+    results = tmp_path / "exp" / "random.en"
+    rows = {"explicit_length_beam2_lm0.0", "openai_beam1"}
+    assert {path.parts[-4] for path in results.glob("*/*/1best_recog/text")} == rows
+    # by Whisper's normaliser: one spelling, digits, no titles in short
+    assert read_text(results / "references/my_clips/text") == {
+        "0": "it is color mister smith",
+        "1": "21",
+    }
+    for row in rows:
+        texts = read_text(results / row / "my_clips/1best_recog/text")
+        for key, text in texts.items():
+            path = results / "transcripts" / row / "my_clips" / f"{key}.txt"
+            assert path.read_text().strip() == text
+    for name in ("openai-whisper", "explicit_length"):
+        assert f"| {name}" in run.stdout
+    assert "# Decodings of random.en" in (results / "report/report.md").read_text()
+
+    again = _run(*command)
+    assert again.returncode == 0, again.stderr
+    assert "whisper.zip is there already" in again.stdout
+    assert "2 of 2 utterances are decoded already" in again.stdout  # by the rival
+    log = results / "explicit_length_beam2_lm0.0/my_clips/decode.log"
+    assert "nothing is left to decode" in log.read_text()
+
+
+# --- The audio ------------------------------------------------------------------------
+
+
+def test_audio_of_any_rate_and_depth(tmp_path):
+    audio, out = tmp_path / "audio", tmp_path / "data"
+    (audio / "deep er").mkdir(parents=True)
+    soundfile.write(audio / "as is.wav", noise(0.5), 16000)
+    time = np.arange(44100) / 44100
+    tone = 0.5 * np.sin(2 * np.pi * 440 * time)
+    soundfile.write(audio / "deep er" / "tone.ogg", np.stack([tone, tone], 1), 44100)
+    (audio / "as is.txt").write_text("as\nis\n")
+    run = _local("data", audio, out)
+    assert run.returncode == 0, run.stderr
+    files = read_text(out / "wav.scp")
+    assert files["as-is"] == str(audio / "as is.wav")
+    heard, rate = soundfile.read(files["deep-er-tone"])
+    assert (rate, heard.shape) == (16000, (16000,))
+    spectrum = np.abs(np.fft.rfft(heard))
+    assert np.argmax(spectrum) == 440  # of one second
+    assert not (out / "text").exists()
+    lacking = audio / "deep er" / "tone.txt"
+    assert f"no table is made: there is no {lacking}" in run.stdout
+
+    lacking.write_text("a tone")
+    dates = [(out / name).stat().st_mtime_ns for name in ("wav.scp", "utt2spk")]
+    assert _local("data", audio, out).returncode == 0
+    assert read_text(out / "text") == {"as-is": "as is", "deep-er-tone": "a tone"}
+    assert dates == [(out / n).stat().st_mtime_ns for n in ("wav.scp", "utt2spk")]
+
+
+def test_long_audio_is_named(tmp_path):
+    long = write_noise(tmp_path / "long.wav", 31.0)
+    write_noise(tmp_path / "short.wav", 30.0)
+    run = _local("data", tmp_path, tmp_path / "data")
+    assert run.returncode == 0, run.stderr
+    assert "WARNING: 1 are longer than 30 s, of which Whisper hears the b" in run.stdout
+    assert str(long) in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "there is no audio in"),
+        ({"a.wav": b"no audio"}, "1 of 1 files cannot be read: "),
+        ({"a b.wav": b"", "a-b.flac": b""}, "would both be called a-b"),
+    ],
+)
+def test_a_folder_that_cannot_be_decoded(files, message, tmp_path):
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    run = _local("data", tmp_path, tmp_path / "data")
+    assert run.returncode == 1
+    assert message in run.stderr
+    assert "\n" not in run.stderr
+
+
+# --- The model ------------------------------------------------------------------------
+
+
+def test_a_checkpoint_of_many_languages(multilingual, tmp_path):
+    run = _local("pack", multilingual, tmp_path, "--language", "de")
+    assert run.returncode == 0, run.stderr
+    files = model_files(tmp_path / "whisper.zip")
+    with open(files["asr_train_config"]) as f:
+        config = yaml.load(f, yaml.CSafeLoader)
+    labels = labels_of(MULTILINGUAL)
+    for ours, name in zip(config["token_list"], labels, strict=True):
+        assert ours.replace("Ġ", " ") == name or not name.isprintable()
+    assert config["preprocessor_conf"] == {
+        "whisper_language": "de",
+        "whisper_task": "transcribe",
+    }
+    assert config["encoder_conf"]["do_pad_trim"] is True
+    saved = torch.load(files["asr_model_file"], weights_only=True)
+    openais = torch.load(multilingual, weights_only=True)["model_state_dict"]
+    assert len(saved) == len(openais)
+    name = "blocks.0.cross_attn.query.weight"
+    assert torch.equal(saved[f"decoder.decoders.{name}"], openais[f"decoder.{name}"])
+
+    again = _local("pack", multilingual, tmp_path, "--language", "fr")
+    assert again.returncode == 1
+    assert "language de, task transcribe, not of " in again.stderr
+    assert "another --name" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("gone.pt",),
+            "there is no file gone.pt, and it is no name of a checkpoint: tin",
+        ),
+        ((RECIPE / "run.sh",), "run.sh is no checkpoint of openai-whisper"),
+        (
+            ("{en}", "--language", "de"),
+            "a model of English alone: it cannot transcribe",
+        ),
+        (("{en}", "--task", "translate"), "it cannot translate english"),
+        (("{en}", "--language", "xx"), "--language xx is no language of Whisper's"),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_packed(options, message, english, tmp_path):
+    options = [str(word).format(en=english) for word in options]
+    run = _local("pack", options[0], tmp_path, *options[1:])
+    assert run.returncode == 1
+    assert message in run.stderr
+    assert "\n" not in run.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_checkpoint_that_cannot_be_fetched(monkeypatch):
+    module = _module("pack")
+
+    def offline(name, **_):
+        raise OSError("no net")
+
+    monkeypatch.setattr(module.whisper, "load_model", offline)
+    with pytest.raises(SystemExit) as end:
+        module.load("tiny.en")
+    assert "tiny.en cannot be fetched (no net): fetch https://" in str(end.value)
+    assert "--checkpoint FILE.pt" in str(end.value)
+
+
+# --- The rivals -----------------------------------------------------------------------
+
+
+def test_a_rival_that_was_killed_goes_on(tmp_path):
+    """What has no line in all of its files is decoded again; half lines go."""
+    rival = _module("rival")
+    for name in ("text", "steps", "score", "token_int", "seconds"):
+        (tmp_path / name).write_text("a x\nb y\n")
+    with (tmp_path / "text").open("a") as f:
+        f.write("c z\n")
+    with (tmp_path / "steps").open("a") as f:
+        f.write("c 1")  # it died here
+    assert rival.already_done(tmp_path) == {"a", "b"}
+    assert (tmp_path / "text").read_text() == "a x\nb y\n"
+    assert (tmp_path / "steps").read_text() == "a x\nb y\n"
+
+
+def test_a_rival_that_is_not_installed(english, tmp_path, monkeypatch):
+    rival = _module("rival")
+    monkeypatch.setitem(sys.modules, "faster_whisper", None)  # its import fails
+    scp = tmp_path / "wav.scp"
+    scp.write_text(f"a {write_noise(tmp_path / 'a.wav', 0.5)}\n")
+    command = ["rival", "faster", str(english), str(scp), str(tmp_path / "row/set")]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit, match="pip install faster-whisper"):
+        rival.main()
+
+
+# --- The scores -----------------------------------------------------------------------
+
+
+def test_normalisers():
+    score = _module("score")
+    assert score.normaliser("en")("Twenty-one, COLOUR!").split() == ["21", "color"]
+    assert score.normaliser("de")("Schöne, GRÜSSE!").split() == ["schöne", "grüsse"]
+    assert score.normaliser("ja")("東京 だ。").split() == ["東", "京", "だ"]
