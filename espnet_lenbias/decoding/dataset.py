@@ -183,15 +183,10 @@ def build_dataset(
     allow_variable_data_keys: bool,
 ) -> Utterances:
     """Build ESPnet's data set with the preprocessing of a model of that task."""
-    preprocess = task.build_preprocess_fn(train_args, False)
-    if preprocess is not None:  # a model can do without
-        needed = task.required_data_names(train=False, inference=True)
-        conf = getattr(train_args, "preprocessor_conf", None) or {}
-        preprocess = CheckedPreprocessing(preprocess, needed, conf)
     dataset = ESPnetDataset(
         data_path_and_name_and_type,
         float_dtype=dtype,
-        preprocess=preprocess,
+        preprocess=build_preprocessing(task, train_args),
         allow_multi_rates=True,  # as ESPnet's inference, which reads file by file
     )
     try:
@@ -202,6 +197,16 @@ def build_dataset(
         why = " ".join(str(e).split())
         raise OptionError(f"data_path_and_name_and_type: {why}") from e
     return Utterances(dataset, vars(train_args))
+
+
+def build_preprocessing(task: Any, train_args: Any) -> CheckedPreprocessing | None:
+    """Build ESPnet's preprocessing of a model of that task, which can do without."""
+    preprocess = task.build_preprocess_fn(train_args, False)
+    if preprocess is None:
+        return None
+    needed = task.required_data_names(train=False, inference=True)
+    conf = getattr(train_args, "preprocessor_conf", None) or {}
+    return CheckedPreprocessing(preprocess, needed, conf)
 
 
 def read_batches(

@@ -13,6 +13,7 @@ from espnet_lenbias.decoding.dataset import (
     Unreadable,
     Utterances,
     build_dataset,
+    build_preprocessing,
     reason,
 )
 from espnet_lenbias.decoding.journal import ResultRow
@@ -20,7 +21,7 @@ from espnet_lenbias.decoding.log_markers import AUDIO_WARNINGS, paired_markers
 from espnet_lenbias.decoding.result_folder import Outcome, empty_value
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import set_all_random_seed
-from espnet_lenbias.options.espnet_tools import ASR, Tool
+from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.search.hypotheses import Hypothesis
 
 # (key, data) of utterances that could be read.
@@ -36,7 +37,7 @@ Collate = Callable[[Readable], tuple[list[str], dict[str, torch.Tensor]]]
 Loaded = tuple[Any, Utterances, Collate]
 
 
-def load(args: argparse.Namespace, tool: Tool = ASR) -> Loaded:
+def load(args: argparse.Namespace, tool: Tool) -> Loaded:
     """Return the model, the data set and the padding that a run's options ask for."""
     model = load_model(args, tool)
     train_args = getattr(model, tool.train_args)
@@ -50,7 +51,32 @@ def load(args: argparse.Namespace, tool: Tool = ASR) -> Loaded:
     return model, dataset, tool.task().build_collate_fn(train_args, False)
 
 
-def load_model(args: argparse.Namespace, tool: Tool = ASR) -> Any:
+def prepared(
+    model: Any, tool: Tool, data: dict[str, Any]
+) -> tuple[dict[str, torch.Tensor], str]:
+    """Prepare one utterance for a model, as a data set and its padding would.
+
+    Args:
+        model: The inference object.
+        tool: The tool that it is of.
+        data: By name: samples (samples,), texts.
+
+    Returns:
+        What the model is called with, and what its window leaves out: "" if nothing.
+
+    Raises:
+        ValueError: There is nothing in it.
+    """
+    train_args = getattr(model, tool.train_args)
+    preprocess = build_preprocessing(tool.task(), train_args)
+    if preprocess is not None:
+        data = preprocess("utterance", data)
+    collate = tool.task().build_collate_fn(train_args, False)
+    batch = collate([("utterance", data)])[1]
+    return _of_one(batch), preprocess.left_out if preprocess is not None else ""
+
+
+def load_model(args: argparse.Namespace, tool: Tool) -> Any:
     """Return the model with the search that a run's options ask for.
 
     Raises:
@@ -246,4 +272,9 @@ def _call(model: Any, batch: dict[str, torch.Tensor], size: int) -> list[Any]:
     if model.batch_size > 1 or size > 1:
         results: list[Any] = model.batch_decode(**batch)
         return results
-    return [model(**{k: v[0] for k, v in batch.items() if not k.endswith("_lengths")})]
+    return [model(**_of_one(batch))]
+
+
+def _of_one(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return the only utterance of a batch."""
+    return {k: v[0] for k, v in batch.items() if not k.endswith("_lengths")}

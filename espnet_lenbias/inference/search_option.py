@@ -25,6 +25,7 @@ from espnet_lenbias.inference.model_loading import (
     check_bpe_model,
 )
 from espnet_lenbias.inference.use_search import use_search
+from espnet_lenbias.options.espnet_tools import TOOLS
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.precision import check_decoder_dtype
 from espnet_lenbias.options.registry import (
@@ -111,9 +112,11 @@ class SearchOptionMixin(_EspnetClass):
         files = model_files(model_tag) if model_tag is not None else {}
         unknown = files.keys() - cls.espnet_options().parameters.keys()
         if unknown and cls.__init__ is SearchOptionMixin.__init__:
+            owner = [t.drop_in for t in TOOLS if {*t.model_options} & unknown][:1]
             raise OptionError(
                 f"model_tag: {model_tag} is a model of another tool: it holds "
                 f"{', '.join(sorted(unknown))}, which {cls.__module__} does not take"
+                + "".join(f": decode it with {tool}" for tool in owner)
             )
         return cls(**{**kwargs, **files})
 

@@ -174,6 +174,18 @@ def check_archive(archive: Path) -> None:
         )
 
 
+def packed_options(archive: Path) -> set[str]:
+    """Return which constructor arguments a packed model has files for.
+
+    Of what is no packed model on disk there are none.
+    """
+    try:
+        meta = _meta(archive)
+        return {str(key) for part in ("files", "yaml_files") for key in meta[part]}
+    except (*_DAMAGED, OSError, ValueError, LookupError, TypeError, StopIteration):
+        return set()
+
+
 def _cache_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "espnet_lenbias"

@@ -15,6 +15,7 @@ import yaml
 from espnet_lenbias import cli
 from espnet_lenbias.decoding import decode, explain
 from espnet_lenbias.options import audio_files as audio
+from espnet_lenbias.options.tool_choice import choose_tool
 from tests.bundled import bundled
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "mini_librispeech"
@@ -26,7 +27,7 @@ AUDIO = min((RECIPE / "slice" / "LibriSpeech" / "dev-clean").rglob("*.flac"))
 def loaded(monkeypatch):
     """Note whether a model gets loaded, and do not."""
     calls = []
-    monkeypatch.setattr(decode, "load_model", lambda args: calls.append(args) or 1 / 0)
+    monkeypatch.setattr(decode, "load_model", lambda *args: calls.append(args) or 1 / 0)
     return calls
 
 
@@ -85,10 +86,17 @@ def test_audio_that_is_too_short_for_the_model(tmp_path, capsys):
     assert re.match("espnet-lenbias explain: error: .*short.wav: ", last)
 
 
-def test_what_is_not_said_is_as_espnet_has_it_but_the_search(tmp_path):
-    command = [str(AUDIO), "--model", PACKED, "--output_dir", str(tmp_path)]
-    own, rest = explain.get_parser().parse_known_args([*command, "--beam_size", "7"])
-    args = explain.decoding_options(own, rest)
+def parsed(*command: str):
+    own, rest = explain.get_parser().parse_known_args(command)
+    return explain.decoding_options(choose_tool(command), own, rest)
+
+
+@pytest.mark.parametrize("place", [0, 2, 4])
+def test_what_is_not_said_is_as_espnet_has_it_but_the_search(place, tmp_path):
+    command = ["--model", PACKED, "--output_dir", str(tmp_path), "--beam_size", "7"]
+    command.insert(place, str(AUDIO))
+    args = parsed(*command)
+    assert args.input == AUDIO
     assert (args.search, args.nbest, args.beam_size) == ("explicit_length", 5, 7)
     assert (args.ctc_weight, args.maxlenratio) == (0.5, 0.0)
     assert args.model_tag == PACKED
@@ -98,9 +106,7 @@ def test_what_is_not_said_is_as_espnet_has_it_but_the_search(tmp_path):
 def test_audio_of_any_name(tmp_path, name):
     path = write_audio(tmp_path / name, np.zeros(800), 16000)
     command = [str(path), "--model", PACKED, "--output_dir", str(tmp_path)]
-    own, rest = explain.get_parser().parse_known_args(command)
-    args = explain.decoding_options(own, rest)
-    assert args.data_path_and_name_and_type == [(str(path), "speech", "sound")]
+    assert parsed(*command).input == path
 
 
 def test_signs_that_the_locale_does_not_have(tmp_path):

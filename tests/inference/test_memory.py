@@ -60,7 +60,8 @@ def after_a_batch(files, waves):
 
 def after_explain(files, waves):
     model = built(files)
-    explain(model, waves["utt1"].astype("float32"), "utt1")
+    speech = torch.from_numpy(waves["utt1"].astype("float32"))
+    explain(model, {"speech": speech}, "utt1")
     return model
 
 
