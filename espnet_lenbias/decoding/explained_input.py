@@ -106,7 +106,9 @@ def _only_line(path: Path) -> str:
         ValueError: It holds none, or several.
     """
     if not path.is_file():
-        raise FileNotFoundError(f"there is no text file {path}: give a text with --text")
+        raise FileNotFoundError(
+            f"there is no text file {path}: give a text with --text"
+        )
     try:
         lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
     except UnicodeDecodeError as e:

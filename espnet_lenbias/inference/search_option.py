@@ -64,6 +64,9 @@ class SearchOptionMixin(_EspnetClass):
 
     """
 
+    # Not all of ESPnet's objects take the None that is their default for these.
+    _filled_in: Mapping[str, Any] = {"transducer_conf": {}}
+
     def __init__(
         self,
         *args: Any,
@@ -79,9 +82,9 @@ class SearchOptionMixin(_EspnetClass):
         if search != ESPNET:
             # ESPnet refuses scorers that its own search cannot batch.
             options["batch_size"] = 1
-        parameters = given.signature.parameters
-        if "transducer_conf" in parameters and options.get("transducer_conf") is None:
-            options["transducer_conf"] = {}  # not all of ESPnet's objects take None
+        for key, value in self._filled_in.items():
+            if key in given.signature.parameters and options.get(key) is None:
+                options[key] = value
         with broken_files_named(options):
             super().__init__(*given.args, **given.kwargs)
         check_parameters(self, options)

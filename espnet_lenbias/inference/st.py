@@ -5,7 +5,7 @@ from typing import Any
 
 from espnet2.bin import st_inference as espnet_st
 
-from espnet_lenbias.inference.ctc_checks import check_ctc_weight, train_config
+from espnet_lenbias.inference.ctc_checks import check_st_ctc
 from espnet_lenbias.inference.search_option import SpeechSearchOptionMixin
 
 
@@ -27,8 +27,4 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_st.Speech2Text):
     @classmethod
     def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:
         """Verify that a model has CTC for the translation if it is used."""
-        config = train_config(options, "st")
-        # ESPnet's default weight in training is 0.
-        has_ctc = (config.get("model_conf") or {}).get("st_mtlalpha", 0.0) > 0
-        if config:
-            check_ctc_weight(options["ctc_weight"], has_ctc)
+        check_st_ctc(options)

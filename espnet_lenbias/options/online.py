@@ -11,6 +11,12 @@ from espnet_lenbias.options.registry import ESPNET
 # The searches that can.
 ONLINE = (ESPNET, "explicit_length")
 
+# The options that name what a model was trained by.
+_TRAIN_CONFIGS = ("asr_train_config", "st_train_config")
+
+# Encoders of a translator that read what another one has made of the audio.
+_SECOND_ENCODERS = ("hier_encoder", "md_encoder")
+
 # Options of ESPnet's online search that leave a part of the audio or of the text out,
 # or search in another way.
 _REFUSED = (
@@ -42,8 +48,10 @@ def check_online(name: str, options: Mapping[str, Any]) -> None:
         raise OptionError(
             f"sim_chunk_length must be a number of samples, or 0 for all, not {chunk}"
         )
-    if options.get("asr_train_config") is not None:
-        _check_encoder(Path(options["asr_train_config"]))
+    for key in _TRAIN_CONFIGS:
+        # ESPnet's own translator also takes encoders that need the whole audio.
+        if options.get(key) is not None and (key, name) != ("st_train_config", ESPNET):
+            _check_model(key, Path(options[key]))
     if name == ESPNET:
         return
     for key in _REFUSED:
@@ -59,13 +67,20 @@ def check_online(name: str, options: Mapping[str, Any]) -> None:
         )
 
 
-def _check_encoder(train_config: Path) -> None:
-    """Verify that a model's encoder is one that takes its audio block by block."""
+def _check_model(key: str, train_config: Path) -> None:
+    """Verify that a model takes its audio block by block, and translates from it."""
     text = train_config.read_text(encoding="utf-8")
-    encoder = re.search(r"^encoder: *(\w+)", text, re.MULTILINE)
-    if encoder and not encoder[1].startswith("contextual_block"):
+    encoders = dict(re.findall(r"^(\w*encoder): *(\w+)", text, re.MULTILINE))
+    encoder = encoders.get("encoder", "contextual_block")
+    whole = key.replace("train_config", "inference")
+    if not encoder.startswith("contextual_block"):
         raise OptionError(
-            f"asr_train_config: {train_config}: its encoder, {encoder[1]}, needs the "
-            "whole audio, and streaming one of the kind contextual_block_*: decode "
-            "with asr_inference"
+            f"{key}: {train_config}: its encoder, {encoder}, needs the whole audio, and "
+            f"streaming one of the kind contextual_block_*: decode with {whole}"
         )
+    for second in _SECOND_ENCODERS:
+        if encoders.get(second, "null") != "null":
+            raise OptionError(
+                f"{key}: {train_config}: it has a second encoder, {second}, which "
+                f"ESPnet's streaming leaves out: decode with {whole}"
+            )
