@@ -75,4 +75,4 @@ class Speech2TextStreaming(
         hops = (known + len(samples) - rest) // self.hop_length
         used = rest + hops * self.hop_length
         cut = self._overlap * (2 if states else 1)
-        return used > self.n_fft // 2 and 1 + used // self.hop_length > cut
+        return bool(used > self.n_fft // 2 and 1 + used // self.hop_length > cut)

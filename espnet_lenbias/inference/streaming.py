@@ -94,7 +94,8 @@ class StreamingSearchMixin(SearchOptionMixin):
     @property
     def _overlap(self) -> int:
         """How many frames at either end of a chunk depend on other samples."""
-        return math.ceil(math.ceil(self.win_length / self.hop_length) / 2)
+        overlap: int = math.ceil(math.ceil(self.win_length / self.hop_length) / 2)
+        return overlap
 
     def _replay(self, lengths: list[int], speech: torch.Tensor) -> None:
         """Decode an utterance, (samples,), in chunks; the last takes what is left."""

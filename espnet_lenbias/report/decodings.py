@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.options.run_journal import JOURNAL
-from espnet_lenbias.report.ran import config_that_ran, contradictions
+from espnet_lenbias.report.ran import config_that_ran, contradictions, translated
 from espnet_lenbias.report.result_files import (
     files,
     journals,
@@ -55,6 +55,7 @@ class Decoding:
     original_score: Mapping[str, float]  # q
     steps: Mapping[str, int]  # positions searched
     labels: Mapping[str, int]  # of the hypothesis, the end label counted
+    translates: bool = False  # whether it is in another language than what was decoded
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,9 @@ def _read_references(data: Path, name: str) -> ReferenceSet:
 
 
 def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> Decoding:
-    texts = read_values(folder, "text", str)
+    # OWSM's `text` holds the symbols of its language and task, too.
+    plain = files(folder, "text_nospecial")
+    texts = read_values(folder, "text_nospecial" if plain else "text", str)
     strangers = texts.keys() - references.texts.keys()
     if strangers:
         raise ValueError(
@@ -236,6 +239,7 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
         original_score=read_values(folder, "original_score", _score),
         steps=read_values(folder, "steps", int),
         labels=read_values(folder, "token_int", lambda ids: len(ids.split()) + 1),
+        translates=any(map(translated, journals(folder))),
     )
 
 

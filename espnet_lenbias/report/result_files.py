@@ -11,7 +11,7 @@ from espnet_lenbias.report.scoring import read_text
 _PLACES = ("{}", "1best_recog/{}", "logdir/output.*/1best_recog/{}")
 
 # The result files that are read.
-_READ = ("text", "score", "original_score", "steps", "token_int")
+_READ = ("text", "text_nospecial", "score", "original_score", "steps", "token_int")
 
 T = TypeVar("T")
 

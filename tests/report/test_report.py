@@ -178,7 +178,7 @@ def test_plots_leave_out_what_is_not_finished(tmp_path):
     ]
     found = cells(*rows)
     kinds = kinds_of([cell.system for cell in found])
-    lines = {"reference_length": [], "reliability": []}
+    lines = {"reference_length": [], "reliability": [], "translation": []}
 
     def plots(of):
         lines["table1"] = [score_line(cell) for cell in of]
