@@ -40,8 +40,9 @@ def use_search(
     has two searches, and both become this one, each with its own beam size and weights.
 
     Args:
-        model: Of ``espnet2.bin.asr_inference``, ``asr_inference_streaming``,
-            ``st_inference``, ``mt_inference``, ``s2t_inference`` or ``slu_inference``.
+        model: Of ``espnet2.bin.asr_inference``, ``st_inference``, ``mt_inference``,
+            ``s2t_inference``, ``slu_inference``, ``asr_inference_streaming`` or
+            ``st_inference_streaming``.
         name: One of :func:`espnet_lenbias.available_searches`.
         beam_size: Another beam size; None: the model's.
         decoder_dtype: "bfloat16": copies of decoder and language model compute in it,
