@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from espnet_lenbias.decoding.preprocessing import CheckedPreprocessing
+from espnet_lenbias.decoding.preprocessing import build_preprocessing
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
 from espnet_lenbias.options.audio_files import (
@@ -197,16 +197,6 @@ def build_dataset(
         why = " ".join(str(e).split())
         raise OptionError(f"data_path_and_name_and_type: {why}") from e
     return Utterances(dataset, vars(train_args))
-
-
-def build_preprocessing(task: Any, train_args: Any) -> CheckedPreprocessing | None:
-    """Build ESPnet's preprocessing of a model of that task, which can do without."""
-    preprocess = task.build_preprocess_fn(train_args, False)
-    if preprocess is None:
-        return None
-    needed = task.required_data_names(train=False, inference=True)
-    conf = getattr(train_args, "preprocessor_conf", None) or {}
-    return CheckedPreprocessing(preprocess, needed, conf)
 
 
 def read_batches(

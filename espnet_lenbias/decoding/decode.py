@@ -13,11 +13,11 @@ from espnet_lenbias.decoding.dataset import (
     Unreadable,
     Utterances,
     build_dataset,
-    build_preprocessing,
     reason,
 )
 from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.decoding.log_markers import AUDIO_WARNINGS, paired_markers
+from espnet_lenbias.decoding.preprocessing import of_one
 from espnet_lenbias.decoding.result_folder import Outcome, empty_value
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import set_all_random_seed
@@ -49,31 +49,6 @@ def load(args: argparse.Namespace, tool: Tool) -> Loaded:
         args.allow_variable_data_keys,
     )
     return model, dataset, tool.task().build_collate_fn(train_args, False)
-
-
-def prepared(
-    model: Any, tool: Tool, data: dict[str, Any]
-) -> tuple[dict[str, torch.Tensor], str]:
-    """Prepare one utterance for a model, as a data set and its padding would.
-
-    Args:
-        model: The inference object.
-        tool: The tool that it is of.
-        data: By name: samples (samples,), texts.
-
-    Returns:
-        What the model is called with, and what its window leaves out: "" if nothing.
-
-    Raises:
-        ValueError: There is nothing in it.
-    """
-    train_args = getattr(model, tool.train_args)
-    preprocess = build_preprocessing(tool.task(), train_args)
-    if preprocess is not None:
-        data = preprocess("utterance", data)
-    collate = tool.task().build_collate_fn(train_args, False)
-    batch = collate([("utterance", data)])[1]
-    return _of_one(batch), preprocess.left_out if preprocess is not None else ""
 
 
 def load_model(args: argparse.Namespace, tool: Tool) -> Any:
@@ -272,9 +247,4 @@ def _call(model: Any, batch: dict[str, torch.Tensor], size: int) -> list[Any]:
     if model.batch_size > 1 or size > 1:
         results: list[Any] = model.batch_decode(**batch)
         return results
-    return [model(**_of_one(batch))]
-
-
-def _of_one(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return the only utterance of a batch."""
-    return {k: v[0] for k, v in batch.items() if not k.endswith("_lengths")}
+    return [model(**of_one(batch))]

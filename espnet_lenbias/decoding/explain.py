@@ -139,7 +139,8 @@ def _explained(
     doubtful: float | None,
 ) -> Any:
     """Decode the input; return how it went."""
-    from espnet_lenbias.decoding.decode import load_model, prepared
+    from espnet_lenbias.decoding.decode import load_model
+    from espnet_lenbias.decoding.preprocessing import prepared
     from espnet_lenbias.report.explanation import explain
 
     model = load_model(args, tool)
