@@ -67,6 +67,8 @@ def use_search(
     check_espnet_options(name, {"normalize_length": old.normalize_length})
     check_decoder_dtype(name, decoder_dtype, {})
     check_ctc(model)
+    if is_online(old) and name != ESPNET:
+        _check_streams(model, name)
     takes_nbest = "nbest" in search_options(name)
     if has_source_search(model):
         own = {**conf, "nbest": model.asr_nbest} if takes_nbest else conf
@@ -88,6 +90,28 @@ def _built(
     search: torch.nn.Module = build(name, old, beam_size, **conf)
     dtype: torch.dtype = getattr(torch, model.dtype)
     return search.to(model.device, dtype).eval()
+
+
+def _check_streams(model: Any, name: str) -> None:
+    """Verify that each chunk brings new frames, and that all is made of them.
+
+    ESPnet's streaming translator also takes other models, of which it searches
+    something else.
+    """
+    network = model.st_model if hasattr(model, "st_model") else model.asr_model
+    kind = type(network.encoder).__name__
+    second = [f"{x}_encoder" for x in ("hier", "md") if _has(network, f"{x}_encoder")]
+    if kind.startswith("ContextualBlock") and not second:
+        return
+    what = f"the second encoder, {second[0]}" if second else f"the encoder, {kind}"
+    raise OptionError(
+        f"search: {name} streams with one encoder, of the kind contextual_block_*, and "
+        f"this model has {what}: decode whole utterances, or say search: {ESPNET}"
+    )
+
+
+def _has(network: Any, part: str) -> bool:
+    return getattr(network, part, None) is not None
 
 
 def lower_precision(search: Any, decoder_dtype: str | None, model: Any) -> None:

@@ -20,7 +20,14 @@ from espnet_lenbias.options.registry import settings_of
 from espnet_lenbias.search.online import OnlineExplicitLengthBeamSearch
 from espnet_lenbias.st import Speech2TextStreaming
 from tests.conftest import RATE
-from tests.make_models import SOURCE, SPEECH, TOKENS, WITH_CTC, make_model
+from tests.make_models import (
+    MULTI_DECODER,
+    SOURCE,
+    SPEECH,
+    TOKENS,
+    WITH_CTC,
+    make_model,
+)
 from tests.tool_models import command, files
 
 BLOCKS = {"block_size": 12, "hop_size": 6, "look_ahead": 3}
@@ -119,6 +126,24 @@ def test_use_search_and_back(model, speech):
     use_search(streaming, "espnet", beam_size=4)
     assert type(streaming.beam_search) is BatchBeamSearchOnline
     assert labels(streamed(streaming, speech[0], [PIECE, 2 * PIECE])) == before
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"encoder": "transformer"}, "this model has the encoder, TransformerEncoder"),
+        (MULTI_DECODER, "this model has the second encoder, md_encoder: decode whole"),
+    ],
+)
+def test_use_search_refuses_models_that_cannot_stream(options, message, tmp_path):
+    """ESPnet's own object takes them."""
+    options = {**STREAMING, **options}
+    if options["encoder"] == "transformer":
+        options["encoder_conf"] = SPEECH["encoder_conf"]
+    files = make_model(tmp_path / "m", "st", STTask, TOKENS, **options).files
+    streaming = espnets.Speech2TextStreaming(**files)
+    with pytest.raises(OptionError, match=message):
+        use_search(streaming, "explicit_length")
 
 
 def test_pieces_that_are_too_short_wait(model, speech):
