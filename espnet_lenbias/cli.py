@@ -21,7 +21,10 @@ _WITH_PARSERS = {
         "decode with several workers, on this machine or on a cluster",
     ),
     "report": ("report.command", "compare decodings: word errors, tables, plots"),
-    "explain": ("decoding.explain", "show what a search does with one audio file"),
+    "explain": (
+        "decoding.explain",
+        "show what a search does with one audio file, or text",
+    ),
 }
 
 COMMANDS = ("searches", *_WITH_PARSERS)

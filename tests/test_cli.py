@@ -48,6 +48,7 @@ def test_a_reader_that_goes(options, unbuffered):
         "espnet_lenbias",
         "espnet_lenbias.bin.asr_inference",
         "espnet_lenbias.bin.asr_inference_streaming",
+        "espnet_lenbias.bin.st_inference_streaming",
         "espnet_lenbias.decoding.unchanged_tool espnet2.bin.asr_inference_k2",
     ],
 )

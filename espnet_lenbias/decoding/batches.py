@@ -53,7 +53,7 @@ def choose_batches(
     if tool.window_seconds:
         seconds = dict.fromkeys(keys, tool.window_seconds)
     else:
-        seconds = utterance_seconds(Path(args.data_path_and_name_and_type[0][0]))
+        seconds = source_lengths(tool, args)
     return bounded(by_length(keys, seconds), seconds, limit, most)
 
 
@@ -86,6 +86,24 @@ def bounded(
 def by_length(keys: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
     """Sort utterances, the longest first, equally long ones in the order of the data."""
     return sorted(keys, key=lambda key: -seconds.get(key, _UNKNOWN_SECONDS))
+
+
+def source_lengths(tool: Tool, args: argparse.Namespace) -> dict[str, float]:
+    """Return about how long what is decoded is, of those where it can be told.
+
+    Args:
+        tool: Which tool decodes.
+        args: Its options.
+
+    Returns:
+        Seconds of audio, or signs of a text.
+    """
+    data = args.data_path_and_name_and_type
+    named = (path for path, name, _ in data if name == tool.source)
+    path = Path(next(named, data[0][0]))
+    if tool.source == tool.text:
+        return {key: float(len(value)) for key, value in _columns(path)}
+    return utterance_seconds(path)
 
 
 def utterance_seconds(data_file: Path) -> dict[str, float]:

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from espnet_lenbias.decoding.preprocessing import CheckedPreprocessing
+from espnet_lenbias.decoding.preprocessing import build_preprocessing
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
-from espnet_lenbias.inference.whisper import whisper_ready
 from espnet_lenbias.options.audio_files import (
-    WHISPER_WINDOW,
     check_rate,
     check_whole,
     scale_warning,
@@ -200,11 +198,10 @@ def build_dataset(
         OptionError: The model's config describes no preprocessing that ESPnet knows, or
             the data are not what the task takes.
     """
-    preprocess = _preprocessing(task, train_args, where)
     dataset = ESPnetDataset(
         data_path_and_name_and_type,
         float_dtype=dtype,
-        preprocess=preprocess,
+        preprocess=build_preprocessing(task, train_args, where),
         allow_multi_rates=True,  # as ESPnet's inference, which reads file by file
     )
     try:
@@ -215,25 +212,6 @@ def build_dataset(
         why = " ".join(str(e).split())
         raise OptionError(f"data_path_and_name_and_type: {why}") from e
     return Utterances(dataset, vars(train_args))
-
-
-def _preprocessing(task: Any, train_args: Any, where: str) -> Any:
-    """Return what makes a model's input of the data; None: a model can do without."""
-    try:
-        with whisper_ready(vars(train_args)):
-            preprocess = task.build_preprocess_fn(train_args, False)
-        if preprocess is None:
-            return None
-        needed = task.required_data_names(train=False, inference=True)
-        conf = getattr(train_args, "preprocessor_conf", None) or {}
-        of_whisper = getattr(train_args, "encoder", None) == "whisper"
-        window = WHISPER_WINDOW if of_whisper else None
-        return CheckedPreprocessing(preprocess, needed, conf, window)
-    except Exception as e:  # of every kind: ESPnet verifies little
-        raise OptionError(
-            f"{where}: ESPnet cannot build the preprocessing that it describes "
-            f"({reason(e)})"
-        ) from e
 
 
 def read_batches(

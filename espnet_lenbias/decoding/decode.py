@@ -17,12 +17,13 @@ from espnet_lenbias.decoding.dataset import (
 )
 from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.decoding.log_markers import AUDIO_WARNINGS, paired_markers
+from espnet_lenbias.decoding.preprocessing import of_one
 from espnet_lenbias.decoding.result_folder import Outcome, empty_value
 from espnet_lenbias.decoding.search_threads import choose_threads
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import set_all_random_seed
 from espnet_lenbias.inference.whisper import leave_long_audio
-from espnet_lenbias.options.espnet_tools import ASR, Tool
+from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
 from espnet_lenbias.options.train_config import train_config_file
 from espnet_lenbias.search.hypotheses import Hypothesis, RatedHypothesis
@@ -40,13 +41,12 @@ Collate = Callable[[Readable], tuple[list[str], dict[str, torch.Tensor]]]
 Loaded = tuple[Any, Utterances, Collate]
 
 
-def load(args: argparse.Namespace, tool: Tool = ASR) -> Loaded:
+def load(args: argparse.Namespace, tool: Tool) -> Loaded:
     """Return the model, the data set and the padding that a run's options ask for."""
     model = load_model(args, tool)
     leave_long_audio(model)  # of which the data set warns, with the file's name
     train_args = getattr(model, tool.train_args)
-    config = f"{tool.letters}_train_config"
-    file = train_config_file(vars(args), tool.letters)
+    config, file = tool.model_options[0], train_config_file(vars(args), tool.key)
     dataset = build_dataset(
         args.data_path_and_name_and_type,
         tool.task(),
@@ -58,7 +58,7 @@ def load(args: argparse.Namespace, tool: Tool = ASR) -> Loaded:
     return model, dataset, tool.task().build_collate_fn(train_args, False)
 
 
-def load_model(args: argparse.Namespace, tool: Tool = ASR) -> Any:
+def load_model(args: argparse.Namespace, tool: Tool) -> Any:
     """Return the model with the search that a run's options ask for.
 
     Raises:
@@ -267,4 +267,4 @@ def _call(model: Any, batch: dict[str, torch.Tensor], size: int) -> list[Any]:
     if model.batch_size > 1 or size > 1:
         results: list[Any] = model.batch_decode(**batch)
         return results
-    return [model(**{k: v[0] for k, v in batch.items() if not k.endswith("_lengths")})]
+    return [model(**of_one(batch))]

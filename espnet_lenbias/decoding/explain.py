@@ -1,11 +1,14 @@
-"""``espnet-lenbias explain``: what a search does with one audio file, step by step.
+"""``espnet-lenbias explain``: what a search does with one audio file or text.
 
 Prints what is kept at each position N and why the search stops, then the hypotheses it
-has found; draws the same as a plot. Search, weights and all else come from a decode
-config and from options, those of espnet_lenbias.bin.asr_inference:
+has found; draws the same as a plot. The model says whose tool it is: recognition, speech
+translation, OWSM, spoken language understanding; or translation of texts, where TEXT
+takes the place of AUDIO. Search, weights and all else come from a decode config and from
+options, those of espnet_lenbias.bin.asr_inference or of the other tool:
 
     --config conf/decode.yaml  --search simple  --search_conf length_norm=true
     --beam_size 64  --ctc_weight 0.0  --lm_weight 0.6  --nbest 5  --ngpu 1
+    --lang_sym eng  --task_sym st_deu
 
 What is not said is as ESPnet has it, but that the search is explicit_length and the
 five best hypotheses are shown.
@@ -16,39 +19,40 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
+from espnet_lenbias.decoding.explained_input import Input, check_input, input_of
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.audio_files import (
-    audio_rate,
-    check_audio_file,
-    check_rate,
-    read_audio,
-    scale_warning,
-    training_types,
-)
 from espnet_lenbias.options.decoding import get_parser as inference_parser
 from espnet_lenbias.options.decoding import parse, show_cause
-from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.packed_model import check_owner, model_files
 from espnet_lenbias.options.posteriors import PosteriorOptions
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.threads import wait_passively
+from espnet_lenbias.options.tool_choice import (
+    add_tool_option,
+    check_tool,
+    choose_tool,
+)
 from espnet_lenbias.options.train_config import check_train_configs, read_train_config
 from espnet_lenbias.options.values import finite
 
 _PROG = "espnet-lenbias explain"
 _USAGE = (
     f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [--doubtful SCORE] "
-    "[decoding options]"
+    "[--text TEXT] [--tool TOOL] [decoding options]"
 )
-# Other ways of naming a model.
-_MODEL = ("asr_train_config", "asr_model_file")
 _DEFAULTS = {"search": "explicit_length", "nbest": 5}
 
 
 def get_parser() -> argparse.ArgumentParser:
-    """Return the parser of what the command takes beyond the decoding options."""
+    """Return the parser of what the command takes beyond the decoding options.
+
+    That of AUDIO is not among them: where it stands only the parser can tell that knows
+    all options.
+    """
     parser = argparse.ArgumentParser(
         prog=_PROG,
         usage=_USAGE,
@@ -57,11 +61,15 @@ def get_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("audio", type=Path, metavar="AUDIO", help="a file that soundfile can read")
     add(
         "--model",
         required=True,
         help="packed model (.zip), or a tag of the model zoo",
+    )
+    add(
+        "--text",
+        help="the text to translate, in place of AUDIO; of OWSM the text before the "
+        "audio, of understanding its transcript",
     )
     add(
         "--output_dir",
@@ -76,52 +84,50 @@ def get_parser() -> argparse.ArgumentParser:
         help="say that a result with a lower original score per label is not to be "
         "trusted; `espnet-lenbias report` of a development set tells such a score",
     )
+    add_tool_option(parser)
     return parser
 
 
 def main(cmd: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     wait_passively()
+    cmd = sys.argv[1:] if cmd is None else cmd
     parser = get_parser()
     own, rest = parser.parse_known_args(cmd)
     try:
-        check_audio_file(own.audio)
-        args = decoding_options(own, rest)
+        tool = choose_tool(cmd)
+        args = decoding_options(tool, own, rest)
+        given = input_of(tool, args.input, own.text)
         files = model_files(own.model)
-        check_owner(own.model, files, ASR)
+        check_tool(tool, own.model, files)
+        check_owner(own.model, files, tool)
         vars(args).update(files, model_tag=None)  # found already
-        config = read_train_config("asr_train_config", files["asr_train_config"])
+        key = tool.model_options[0]
+        config = read_train_config(key, files[key])
         check_train_configs(vars(args))
-        check_rate(own.audio, audio_rate(own.audio), config.get("frontend_conf"))
-        trained_on = training_types(config).get("speech")
-        warning = scale_warning(str(own.audio), "sound", False, trained_on)
+        warning = check_input(given, config)
         make_output_dir(own.output_dir)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
-
-    if warning:
-        print(f"{parser.prog}: warning: {warning}", file=sys.stderr)
+    _warn(warning)
 
     # Here, not above: these load torch and ESPnet.
     from espnet_lenbias.decoding.dataset import reason
-    from espnet_lenbias.decoding.decode import load_model
     from espnet_lenbias.espnet_compat import TooShortUttError
-    from espnet_lenbias.report.explanation import explain
     from espnet_lenbias.report.figures.saving import save
 
-    title = f"{own.audio.stem}, {args.search}, beam {args.beam_size}"
+    title = f"{given.name}, {args.search}, beam {args.beam_size}"
     try:
-        model = load_model(args)
-        explanation = explain(model, read_audio(own.audio), title, own.doubtful)
+        explanation = _explained(tool, args, given, title, own.doubtful)
     except OptionError as e:
         show_cause(args.log_level)
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     except (TooShortUttError, MemoryError, RuntimeError, TypeError, ValueError) as e:
         # e.g. audio too short for the encoder, a model that is a transducer
-        parser.exit(1, f"{parser.prog}: error: {own.audio}: {reason(e)}\n")
+        parser.exit(1, f"{parser.prog}: error: {given.source}: {reason(e)}\n")
     print(f"{title}\n\n{explanation.text}")
     if explanation.figure is not None:
-        name = f"{own.audio.stem}_{args.search}_beam{args.beam_size}.png"
+        name = f"{given.name}_{args.search}_beam{args.beam_size}.png"
         try:
             save(explanation.figure, own.output_dir / name)
         except OSError as e:
@@ -130,28 +136,51 @@ def main(cmd: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _explained(
+    tool: Tool,
+    args: argparse.Namespace,
+    given: Input,
+    title: str,
+    doubtful: float | None,
+) -> Any:
+    """Decode the input; return how it went."""
+    from espnet_lenbias.decoding.decode import load_model
+    from espnet_lenbias.decoding.preprocessing import prepared
+    from espnet_lenbias.report.explanation import explain
+
+    model = load_model(args, tool)
+    data, left_out = prepared(model, tool, given.read())
+    _warn(f"{given.source} {left_out}" if left_out else "")
+    return explain(model, data, title, doubtful)
+
+
+def _warn(warning: str) -> None:
+    if warning:
+        print(f"{_PROG}: warning: {warning}", file=sys.stderr)
+
+
 def decoding_options(
-    own: argparse.Namespace, rest: Sequence[str]
+    tool: Tool, own: argparse.Namespace, rest: Sequence[str]
 ) -> argparse.Namespace:
-    """Return the options of decoding; exit with status 2 on a mistake.
+    """Return the options of decoding, and the `input`; exit with status 2 on a mistake.
 
     Args:
+        tool: Whose options they are.
         own: The command's own options.
         rest: The others on the command line.
     """
-    parser = inference_parser(ASR.module)
+    parser = inference_parser(tool.module)
     parser.prog, parser.usage = _PROG, _USAGE
     # Short forms of the command's own options would be taken for those of decoding.
     parser.allow_abbrev = False
     parser.set_defaults(**_DEFAULTS)
+    parser.add_argument("input", nargs="?", type=Path, metavar="AUDIO")
     for action in parser._actions:
         if action.dest == "data_path_and_name_and_type":
-            # Not as an option: there commas part the name of a file from its kind.
-            action.default = [(str(own.audio), "speech", "sound")]
-            action.required = False
+            action.default, action.required = [], False
     required = ["--output_dir", str(own.output_dir), "--model_tag", own.model]
     args = parse(parser, [*required, *rest])
-    named = {key for key in _MODEL if getattr(args, key) is not None}
+    named = {key for key in tool.model_options if getattr(args, key) is not None}
     if named or args.model_tag != own.model:
         key = min(named, default="model_tag")
         raise ValueError(f"{key}: the model is named by --model: leave {key} out")
@@ -161,6 +190,11 @@ def decoding_options(
                 f"{field.name}: here is shown how a search goes, not what is made of its "
                 f"results: leave {field.name} out"
             )
+    if args.data_path_and_name_and_type:
+        raise ValueError(
+            "data_path_and_name_and_type: what is to be explained is named as AUDIO, or "
+            "with --text: leave it out"
+        )
     if args.search == ESPNET:
         raise ValueError(
             f"search: {ESPNET} does not tell how it goes: choose another one, e.g. "

@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from espnet_lenbias.errors import AudioError
+from espnet_lenbias.errors import AudioError, OptionError
+from espnet_lenbias.inference.model_loading import said
+from espnet_lenbias.inference.whisper import whisper_ready
+from espnet_lenbias.options.audio_files import WHISPER_WINDOW
+from espnet_lenbias.options.espnet_tools import Tool
 
 Preprocess = Callable[[str, dict[str, Any]], dict[str, np.ndarray]]
 
@@ -79,3 +83,63 @@ def check_not_empty(name: str, value: Any) -> None:
     if name == "src_text":
         raise ValueError("the source text is empty")
     raise AudioError("the audio is empty")
+
+
+def build_preprocessing(
+    task: Any, train_args: Any, where: str = "the training config"
+) -> CheckedPreprocessing | None:
+    """Build ESPnet's preprocessing of a model of that task, which can do without.
+
+    Args:
+        task: ESPnet's class of the task.
+        train_args: The options of the model's training.
+        where: What a message calls the file of `train_args`.
+
+    Raises:
+        OptionError: The model's config describes none that ESPnet knows.
+    """
+    try:
+        with whisper_ready(vars(train_args)):
+            preprocess = task.build_preprocess_fn(train_args, False)
+        if preprocess is None:
+            return None
+        needed = task.required_data_names(train=False, inference=True)
+        conf = getattr(train_args, "preprocessor_conf", None) or {}
+        of_whisper = getattr(train_args, "encoder", None) == "whisper"
+        window = WHISPER_WINDOW if of_whisper else None
+        return CheckedPreprocessing(preprocess, needed, conf, window)
+    except Exception as e:  # of every kind: ESPnet verifies little
+        raise OptionError(
+            f"{where}: ESPnet cannot build the preprocessing that it describes "
+            f"({said(e)})"
+        ) from e
+
+
+def prepared(
+    model: Any, tool: Tool, data: dict[str, Any]
+) -> tuple[dict[str, Any], str]:
+    """Prepare one utterance for a model, as a data set and its padding would.
+
+    Args:
+        model: The inference object.
+        tool: The tool that it is of.
+        data: By name: samples (samples,), texts.
+
+    Returns:
+        What the model is called with, and what its window leaves out: "" if nothing.
+
+    Raises:
+        ValueError: There is nothing in it.
+    """
+    train_args = getattr(model, tool.train_args)
+    preprocess = build_preprocessing(tool.task(), train_args)
+    if preprocess is not None:
+        data = preprocess("utterance", data)
+    collate = tool.task().build_collate_fn(train_args, False)
+    batch = collate([("utterance", data)])[1]
+    return of_one(batch), preprocess.left_out if preprocess is not None else ""
+
+
+def of_one(batch: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the only utterance of a batch, without its lengths."""
+    return {k: v[0] for k, v in batch.items() if not k.endswith("_lengths")}

@@ -6,7 +6,11 @@ from typing import Any
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import CTCPrefixScorer
-from espnet_lenbias.options.train_config import read_train_config, train_config_file
+from espnet_lenbias.options.train_config import (
+    read_train_config,
+    section,
+    train_config_file,
+)
 
 
 def check_ctc(model: Any) -> None:
@@ -39,6 +43,22 @@ def check_ctc_weight(ctc_weight: float, has_ctc: bool) -> None:
         raise _no_ctc("ctc_weight", ctc_weight)
 
 
+def check_st_ctc(options: Mapping[str, Any]) -> None:
+    """Verify that a speech translator has CTC for the translation if it is used.
+
+    Args:
+        options: Of the inference class.
+
+    Raises:
+        OptionError: There is none to weight.
+    """
+    config = train_config(options, "st")
+    # ESPnet's default weight in training is 0.
+    weight = section(config, "model_conf").get("st_mtlalpha", 0.0)
+    if config and isinstance(weight, int | float):  # of another one ESPnet tells
+        check_ctc_weight(options["ctc_weight"], weight > 0)
+
+
 def _no_ctc(key: str, weight: float) -> OptionError:
     return OptionError(f"{key} is {weight}, and the model has no CTC: set {key}: 0.0")
 
@@ -49,7 +69,9 @@ def has_source_search(model: Any) -> bool:
     Its best hypothesis is translated then. ESPnet gives every translator the search for
     it.
     """
-    return bool(getattr(getattr(model, "st_model", None), "use_multidecoder", False))
+    searches = hasattr(model, "asr_beam_search")  # streaming has no such search
+    uses = getattr(getattr(model, "st_model", None), "use_multidecoder", False)
+    return searches and bool(uses)
 
 
 def train_config(options: Mapping[str, Any], tool: str) -> Mapping[str, Any]:

@@ -86,6 +86,9 @@ class SearchOptionMixin(_EspnetClass):
 
     """
 
+    # Not all of ESPnet's objects take the None that is their default for these.
+    _filled_in: Mapping[str, Any] = {"transducer_conf": {}}
+
     def __init__(
         self,
         *args: Any,
@@ -118,11 +121,11 @@ class SearchOptionMixin(_EspnetClass):
         if search != ESPNET:
             # ESPnet refuses scorers that its own search cannot batch.
             options["batch_size"] = 1
-        parameters = given.signature.parameters
-        if "transducer_conf" in parameters and options.get("transducer_conf") is None:
-            options["transducer_conf"] = {}  # not all of ESPnet's objects take None
-        check_named(options, parameters)
-        named = {**dict.fromkeys(parameters), **options}
+        check_named(options, given.signature.parameters)
+        for key, value in self._filled_in.items():
+            if key in given.signature.parameters and options.get(key) is None:
+                options[key] = value
+        named = {**dict.fromkeys(given.signature.parameters), **options}
         with broken_files_named(named), whisper_ready_for(options), fast_yaml():
             super().__init__(*given.args, **given.kwargs)
         check_parameters(self, options)

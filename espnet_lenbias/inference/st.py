@@ -5,9 +5,8 @@ from typing import Any
 
 from espnet2.bin import st_inference as espnet_st
 
-from espnet_lenbias.inference.ctc_checks import check_ctc_weight, train_config
+from espnet_lenbias.inference.ctc_checks import check_st_ctc
 from espnet_lenbias.inference.search_option import SpeechSearchOptionMixin
-from espnet_lenbias.options.train_config import section
 
 
 class Speech2Text(SpeechSearchOptionMixin, espnet_st.Speech2Text):
@@ -28,8 +27,4 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_st.Speech2Text):
     @classmethod
     def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:
         """Verify that a model has CTC for the translation if it is used."""
-        config = train_config(options, "st")
-        # ESPnet's default weight in training is 0.
-        weight = section(config, "model_conf").get("st_mtlalpha", 0.0)
-        if config and isinstance(weight, int | float):  # of another one ESPnet tells
-            check_ctc_weight(options["ctc_weight"], weight > 0)
+        check_st_ctc(options)

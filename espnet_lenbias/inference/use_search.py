@@ -42,8 +42,9 @@ def use_search(
     has two searches, and both become this one, each with its own beam size and weights.
 
     Args:
-        model: Of ``espnet2.bin.asr_inference``, ``asr_inference_streaming``,
-            ``st_inference``, ``mt_inference``, ``s2t_inference`` or ``slu_inference``.
+        model: Of ``espnet2.bin.asr_inference``, ``st_inference``, ``mt_inference``,
+            ``s2t_inference``, ``slu_inference``, ``asr_inference_streaming`` or
+            ``st_inference_streaming``.
         name: One of :func:`espnet_lenbias.available_searches`.
         beam_size: Another beam size; None: the model's.
         decoder_dtype: "bfloat16": copies of decoder and language model compute in it,
@@ -69,6 +70,8 @@ def use_search(
     check_decoder_dtype(name, decoder_dtype, {})
     check_ctc(model)
     set_up_whisper(model)
+    if is_online(old) and name != ESPNET:
+        _check_streams(model, name)
     takes_nbest = "nbest" in search_options(name)
     if has_source_search(model):
         own = {**conf, "nbest": model.asr_nbest} if takes_nbest else conf
@@ -93,6 +96,28 @@ def _built(
     keep_what_is_needed(model, name, search)
     dtype: torch.dtype = getattr(torch, model.dtype)
     return search.to(model.device, dtype).eval()
+
+
+def _check_streams(model: Any, name: str) -> None:
+    """Verify that each chunk brings new frames, and that all is made of them.
+
+    ESPnet's streaming translator also takes other models, of which it searches
+    something else.
+    """
+    network = model.st_model if hasattr(model, "st_model") else model.asr_model
+    kind = type(network.encoder).__name__
+    second = [f"{x}_encoder" for x in ("hier", "md") if _has(network, f"{x}_encoder")]
+    if kind.startswith("ContextualBlock") and not second:
+        return
+    what = f"the second encoder, {second[0]}" if second else f"the encoder, {kind}"
+    raise OptionError(
+        f"search: {name} streams with one encoder, of the kind contextual_block_*, and "
+        f"this model has {what}: decode whole utterances, or say search: {ESPNET}"
+    )
+
+
+def _has(network: Any, part: str) -> bool:
+    return getattr(network, part, None) is not None
 
 
 def lower_precision(search: Any, decoder_dtype: str | None, model: Any) -> None:

@@ -23,6 +23,15 @@ class Tool:
     task_name: str
     # What the inference object calls the options of the training.
     train_args: str
+    # The data that is decoded, and that which a text is, of the names in its
+    # `--data_path_and_name_and_type`. The text may be what an utterance comes with; None:
+    # it takes none.
+    source: str = "speech"
+    text: str | None = None
+    # Whether its output is in another language than what it decodes.
+    translates: bool = False
+    # Whether it takes an utterance chunk by chunk, as in a stream.
+    streams: bool = False
     # Whether it decodes several utterances as one batch.
     batches: bool = False
     # Its models hear so many seconds, however short the audio is; 0: as many as there
@@ -34,14 +43,19 @@ class Tool:
     files: tuple[str, ...] = ("token", "token_int", "score", "text")
 
     @property
+    def key(self) -> str:
+        """The letters that the options which name its model begin with."""
+        return self.name.partition("_")[0]
+
+    @property
+    def model_options(self) -> tuple[str, str]:
+        """The two options that name its model."""
+        return f"{self.key}_train_config", f"{self.key}_model_file"
+
+    @property
     def module(self) -> str:
         """ESPnet's tool."""
         return f"espnet2.bin.{self.name}"
-
-    @property
-    def letters(self) -> str:
-        """What the names of the model's options begin with."""
-        return self.name.partition("_")[0]
 
     @property
     def drop_in(self) -> str:
@@ -72,28 +86,57 @@ ASR_STREAMING = Tool(
     "Speech2TextStreaming",
     "ASRTask",
     "asr_train_args",
+    streams=True,
 )
-ST = Tool("st_inference", "st", "Speech2Text", "STTask", "st_train_args")
-MT = Tool("mt_inference", "mt", "Text2Text", "MTTask", "mt_train_args")
+ST = Tool(
+    "st_inference", "st", "Speech2Text", "STTask", "st_train_args", translates=True
+)
+ST_STREAMING = Tool(
+    "st_inference_streaming",
+    "st_streaming",
+    "Speech2TextStreaming",
+    "STTask",
+    "st_train_args",
+    translates=True,
+    streams=True,
+)
+MT = Tool(
+    "mt_inference",
+    "mt",
+    "Text2Text",
+    "MTTask",
+    "mt_train_args",
+    source="src_text",
+    text="src_text",
+    translates=True,
+)
 S2T = Tool(
     "s2t_inference",
     "s2t",
     "Speech2Text",
     "S2TTask",
     "s2t_train_args",
+    text="text_prev",
     batches=True,
     window_seconds=30.0,
     symbols=("lang_sym", "task_sym"),
     files=("token", "token_int", "score", "text", "text_nospecial"),
 )
-SLU = Tool("slu_inference", "slu", "Speech2Understand", "SLUTask", "asr_train_args")
+SLU = Tool(
+    "slu_inference",
+    "slu",
+    "Speech2Understand",
+    "SLUTask",
+    "asr_train_args",
+    text="transcript",
+)
 
-TOOLS = (ASR, ASR_STREAMING, ST, MT, S2T, SLU)
+TOOLS = (ASR, ASR_STREAMING, ST, ST_STREAMING, MT, S2T, SLU)
 
 
 def tool_of(letters: str) -> Tool | None:
     """Return the tool whose model's options begin so; None: there is none."""
-    return next((tool for tool in TOOLS if tool.letters == letters), None)
+    return next((tool for tool in TOOLS if tool.key == letters), None)
 
 
 # ESPnet's other inference tools, and how they decode.
@@ -102,5 +145,4 @@ OTHER_TOOLS = {
     "espnet2.bin.asr_inference_maskctc": "by refining the output of CTC (mask-CTC)",
     "espnet2.bin.asr_transducer_inference": "with the search of a transducer",
     "espnet2.bin.s2t_inference_ctc": "with CTC alone",
-    "espnet2.bin.st_inference_streaming": "block by block, with its streaming search",
 }

@@ -14,6 +14,9 @@ from espnet_lenbias.options.train_config import (
 # The searches that can.
 ONLINE = (ESPNET, "explicit_length")
 
+# Encoders of a translator that read what another one has made of the audio.
+_SECOND_ENCODERS = ("hier_encoder", "md_encoder")
+
 # Options of ESPnet's online search that leave a part of the audio or of the text out,
 # or search in another way.
 _REFUSED = (
@@ -48,9 +51,11 @@ def check_online(name: str, options: Mapping[str, Any]) -> None:
     if name != ESPNET:
         _check_options(name, options)
     check_train_configs(options)
-    config = train_config_file(options, "asr")
-    if config is not None:
-        _check_encoder(config)
+    for tool in ("asr", "st"):
+        # ESPnet's own translator also takes encoders that need the whole audio.
+        config = train_config_file(options, tool)
+        if config is not None and (tool, name) != ("st", ESPNET):
+            _check_model(tool, config)
 
 
 def _check_options(name: str, options: Mapping[str, Any]) -> None:
@@ -68,12 +73,19 @@ def _check_options(name: str, options: Mapping[str, Any]) -> None:
         )
 
 
-def _check_encoder(train_config: Any) -> None:
-    """Verify that a model's encoder is one that takes its audio block by block."""
-    encoder = read_train_config("asr_train_config", train_config).get("encoder")
+def _check_model(tool: str, train_config: Any) -> None:
+    """Verify that a model takes its audio block by block, and translates from it."""
+    key, whole = f"{tool}_train_config", f"{tool}_inference"
+    config = read_train_config(key, train_config)
+    encoder = config.get("encoder")
     if isinstance(encoder, str) and not encoder.startswith("contextual_block"):
         raise OptionError(
-            f"asr_train_config: {train_config}: its encoder, {encoder}, needs the "
-            "whole audio, and streaming one of the kind contextual_block_*: decode "
-            "with asr_inference"
+            f"{key}: {train_config}: its encoder, {encoder}, needs the whole audio, and "
+            f"streaming one of the kind contextual_block_*: decode with {whole}"
         )
+    for second in _SECOND_ENCODERS:
+        if config.get(second) is not None:
+            raise OptionError(
+                f"{key}: {train_config}: it has a second encoder, {second}, which "
+                f"ESPnet's streaming leaves out: decode with {whole}"
+            )

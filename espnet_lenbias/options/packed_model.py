@@ -72,13 +72,13 @@ def check_owner(tag: Any, files: Mapping[str, str], tool: Tool) -> None:
     Raises:
         OptionError: Says of which tool it is.
     """
-    wanted = (f"{tool.letters}_train_config", f"{tool.letters}_model_file")
+    wanted = tool.model_options
     if all(key in files for key in wanted):
         return
     keys = sorted(key for key in files if key.endswith(("_model_file", "_config")))
     owners = [tool_of(key.partition("_")[0]) for key in keys]
     other = next(filter(None, owners), None)
-    if other is not None and other.letters != tool.letters:
+    if other is not None and other.key != tool.key:
         raise OptionError(
             f"model_tag: {tag} is a model of {other.name}, not of {tool.name}: decode "
             f"it with {other.name}"
@@ -203,6 +203,18 @@ def check_archive(archive: Path) -> None:
             f"model_tag: {archive} holds no meta.yaml, so it is not a model packed by "
             "ESPnet (python -m espnet2.bin.pack asr ... makes one)"
         )
+
+
+def packed_options(archive: Path) -> set[str]:
+    """Return which constructor arguments a packed model has files for.
+
+    Of what is no packed model on disk there are none.
+    """
+    try:
+        meta = _meta(archive)
+        return {str(key) for part in ("files", "yaml_files") for key in meta[part]}
+    except (*_DAMAGED, OSError, ValueError, LookupError, TypeError, StopIteration):
+        return set()
 
 
 def _cache_folder() -> Path:

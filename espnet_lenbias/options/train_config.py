@@ -210,8 +210,8 @@ def _check_task(key: str, path: Any, tool: Tool, task: str) -> None:
             f"{key}: {path} is the training config of a model that is an LM: {_REMEDY}"
         )
     other = tool_of(task)
-    taken = {"slu", "asr"} if tool.letters == "slu" else {tool.letters}
-    if other is not None and other.letters not in taken:
+    taken = {"slu", "asr"} if tool.key == "slu" else {tool.key}
+    if other is not None and other.key not in taken:
         raise OptionError(
             f"{key}: {path} is the training config of a model of {other.name}, not of "
             f"{tool.name}: decode it with {other.name}"

@@ -102,17 +102,34 @@ def score(decodings: Iterable[Decoding]) -> list[Cell]:
     decodings = list(decodings)
     keys = [tuple(sorted(decoding.texts)) for decoding in decodings]
     counts = [_count(d, of_it) for d, of_it in zip(decodings, keys, strict=True)]
-    groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
-    for i, decoding in enumerate(decodings):
-        groups.setdefault((decoding.references.name, keys[i]), []).append(i)
-    totals: dict[int, Array] = {}  # (R, 4) of each decoding
-    for group in groups.values():
-        stacked = resampled_totals(np.stack([counts[i] for i in group], axis=1))
-        totals |= zip(group, np.moveaxis(stacked, 1, 0), strict=True)
+    places = [(d.references.name, of_it) for d, of_it in zip(decodings, keys)]
+    totals = resampled_by_set(places, counts)
     return [
         Cell(decoding, keys[i], counts[i], ResampledErrors(len(keys[i]), *totals[i].T))
         for i, decoding in enumerate(decodings)
     ]
+
+
+def resampled_by_set(
+    places: Sequence[tuple[str, Sequence[str]]], counts: Sequence[Array]
+) -> list[Array]:
+    """Sum counts over the utterances of each resample.
+
+    Args:
+        places: Of each decoding its set and its n utterances.
+        counts: Of each decoding, (n, C).
+
+    Returns:
+        (R, C) of each decoding; those of the same utterances share resamples.
+    """
+    groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    for i, (name, keys) in enumerate(places):
+        groups.setdefault((name, tuple(keys)), []).append(i)
+    totals: dict[int, Array] = {}
+    for group in groups.values():
+        stacked = resampled_totals(np.stack([counts[i] for i in group], axis=1))
+        totals |= zip(group, np.moveaxis(stacked, 1, 0), strict=True)
+    return [totals[i] for i in range(len(places))]
 
 
 def cells_of(cells: Iterable[Cell], dataset: str) -> list[Cell]:

@@ -4,12 +4,13 @@ DIR holds a folder for each row of the tables, with what was decoded: DIR/<row>/
 (asr.sh) or DIR/<row>/<set>/1best_recog/text, with the files `score`, `original_score`,
 `steps`, `stopped`, `token_int` and `word_confidence` beside it where they are written.
 How it was decoded is read from the journal, decoding.jsonl, that the tools of this package
-leave in the folder of the set. ESPnet's own tools leave none: for these, copy the decode config to
-DIR/<row>/decode.yaml. There, `row: NAME` gives a row a name; without it the name says
-the search and its options.
+leave in the folder of the set. ESPnet's own tools leave none: for these, copy the decode
+config to DIR/<row>/decode.yaml. There, `row: NAME` gives a row a name; without it the name
+says the search and its options.
 
 Words are what stands between white space; texts are compared as they are, without any
-normalisation. A row that is not finished is marked and compared with nothing.
+normalisation. What a translation tool has made is scored with sacrebleu's BLEU and chrF,
+too. A row that is not finished is marked and compared with nothing.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from espnet_lenbias.options.metrics import METRICS, TOKENIZERS, USUAL_TOKENIZER
 from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.values import finite
 
@@ -69,6 +71,19 @@ def get_parser() -> argparse.ArgumentParser:
         metavar="SET",
         help="the set on which the temperature of the words' confidences is fitted",
     )
+    add(
+        "--metric",
+        choices=METRICS,
+        help="bleu: score all rows with BLEU and chrF, too; wer: none (default: those "
+        "of translation tools, which the journal tells)",
+    )
+    add(
+        "--tokenize",
+        choices=TOKENIZERS,
+        default=USUAL_TOKENIZER,
+        help="how sacrebleu cuts texts into words for BLEU (default: %(default)s; zh: "
+        "Chinese)",
+    )
     return parser
 
 
@@ -82,6 +97,11 @@ def main(cmd: Sequence[str] | None = None) -> int:
     from espnet_lenbias.report.missing import notes
     from espnet_lenbias.report.table1 import table1
     from espnet_lenbias.report.table2 import find_utterances
+    from espnet_lenbias.report.translation import (
+        translation_line,
+        translation_table,
+        translations,
+    )
     from espnet_lenbias.report.write import write_report
 
     try:
@@ -96,6 +116,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     systems, cells = found.systems, score(found.decodings)
     missing = notes(systems, cells, found.skipped, found.contradicted, found.incomplete)
+    of_all = translations(cells, args.metric, args.tokenize)
     name = args.dir.resolve().name
     try:
         write_report(
@@ -108,9 +129,13 @@ def main(cmd: Sequence[str] | None = None) -> int:
             missing,
             args.doubtful,
             args.temperature_from,
+            of_all,
+            args.tokenize,
         )
     except OSError as e:
         parser.exit(2, f"{parser.prog}: error: the report in {folder}: {e}\n")
+    if of_all:
+        print(translation_table(map(translation_line, of_all)))
     print(table1(systems, cells, detail))
     for note in missing:
         print(note.summary)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.options.run_journal import JOURNAL
-from espnet_lenbias.report.ran import config_that_ran, contradictions
+from espnet_lenbias.report.ran import config_that_ran, contradictions, translated
 from espnet_lenbias.report.result_files import (
     files,
     journals,
@@ -60,6 +60,7 @@ class Decoding:
     loops: Collection[str]  # the utterances whose labels loop; words, without labels
     # a number for each word
     word_confidence: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    translates: bool = False  # whether it is in another language than what was decoded
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,9 @@ def _read_references(data: Path, name: str) -> ReferenceSet:
 
 
 def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> Decoding:
-    texts = read_values(folder, "text", str)
+    # OWSM's `text` holds the symbols of its language and task, too.
+    plain = files(folder, "text_nospecial")
+    texts = read_values(folder, "text_nospecial" if plain else "text", str)
     strangers = texts.keys() - references.texts.keys()
     if strangers:
         raise ValueError(
@@ -253,6 +256,7 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
         labels={key: len(ids) + 1 for key, ids in labels.items()},
         loops={k for k, text in texts.items() if loops(labels.get(k, text.split()))},
         word_confidence=word_confidence,
+        translates=any(map(translated, journals(folder))),
     )
 
 

@@ -14,6 +14,11 @@ from espnet_lenbias.report.systems import PROPOSED, System
 from espnet_lenbias.report.table1 import UNFINISHED, table1, wer_by_beam
 from espnet_lenbias.report.table2 import ExampleLine, steps_table
 from espnet_lenbias.report.tables import escape, markdown_table
+from espnet_lenbias.report.translation import (
+    PairedBleuLine,
+    TranslationLine,
+    translation_table,
+)
 from espnet_lenbias.report.trust import SHARE, TrustLine
 from espnet_lenbias.report.word_confidence import WordConfidenceLine
 
@@ -36,6 +41,9 @@ class Contents:
     trust: Sequence[TrustLine]  # of the detail set
     plots: Mapping[str, str]  # of the detail set: what -> file
     notes: Sequence[Note]  # what is missing
+    translation: Sequence[TranslationLine] = ()
+    paired_bleu: Sequence[PairedBleuLine] = ()
+    signatures: str = ""  # of BLEU and chrF
 
     @property
     def sets(self) -> list[str]:
@@ -45,7 +53,7 @@ class Contents:
 
 def document(contents: Contents) -> str:
     """Return report.md."""
-    sections = [_head, _table1, _by_beam, _paired, _table2]
+    sections = [_head, _translation, _table1, _by_beam, _paired, _table2]
     sections += [_endings, _confidence, _word_confidence, _trust, _missing]
     return _join(section(contents) for section in sections)
 
@@ -64,6 +72,26 @@ def _head(contents: Contents) -> str:
         f"({100 * LEVEL:.0f} %, in the CSV files and below) are percentiles over "
         f"{RESAMPLES} resamples of the utterances, the same ones for all rows of a set."
     )
+
+
+def _translation(contents: Contents) -> str:
+    if not contents.translation:
+        return ""
+    parts = [
+        "## Translation: BLEU and chrF\n\n"
+        "Of sacrebleu, on the texts as they are, with one reference each "
+        f"(`{contents.signatures}`); the intervals resample the texts. The length ratio "
+        "is in the words of BLEU's tokenizer. Word error rates, in the tables below, say "
+        "little of a translation, which can be right in other words.\n\n"
+        + translation_table(contents.translation)
+    ]
+    if contents.paired_bleu:
+        parts.append(
+            f"{PROPOSED} against the other search with the highest BLEU, likewise at the "
+            "same beam size and at any; the difference is positive where the proposed "
+            "search is better:\n\n" + markdown_table(contents.paired_bleu)
+        )
+    return _join([*parts, *_pictures(contents, "BLEU")])
 
 
 def _table1(contents: Contents) -> str:

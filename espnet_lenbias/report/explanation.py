@@ -1,12 +1,11 @@
 """How one utterance was searched: in a table, in words and as a figure."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from espnet_lenbias.report.figures.trace import ending_figure, places_figure
@@ -62,17 +61,17 @@ class NbestLine:
     rank: int = column("rank")
     original_score: float = column("original score", ".3f")
     score: float = column("final score", ".3f")
-    text: str = column("transcript")
+    text: str = column("text")
 
 
 def explain(
-    model: Any, speech: np.ndarray, title: str, doubtful: float | None = None
+    model: Any, data: Mapping[str, Any], title: str, doubtful: float | None = None
 ) -> Explanation:
     """Decode an utterance and tell how.
 
     Args:
-        model: Our ``Speech2Text``, with a search of this package.
-        speech: (samples,).
+        model: One of our inference objects, with a search of this package.
+        data: What it is called with, by name, e.g. `speech`, (samples,).
         title: Of the plot.
         doubtful: A result with a lower original score per label is not to be trusted;
             None: not known.
@@ -83,17 +82,22 @@ def explain(
     if not hasattr(model.beam_search, "trace"):
         raise ValueError(f"search: {model.search} keeps no trace of how it goes")
     with recorded_running(model.beam_search) as running:
-        results = model(speech)
-    results = results[0] if isinstance(results, tuple) else results  # intermediate CTC
+        results = model(**data)
+    more = None  # intermediate CTC, or the source text
+    if isinstance(results, tuple):
+        results, more = results
     trace = model.beam_search.trace[0]
     nbest = [
         NbestLine(rank, hyp.original_score, hyp.score, text or " ".join(tokens))
-        for rank, (text, tokens, _, hyp) in enumerate(results, 1)
+        for rank, (text, tokens, *_, hyp) in enumerate(results, 1)
     ]
     found = f"{why_stopped(trace)}\n\n{markdown_table(nbest, on_terminal=True)}"
+    if isinstance(more, list):
+        source, tokens, *_ = more[0]
+        found += f"\nThe source text, searched before: {source or ' '.join(tokens)}\n"
     if not trace.steps:
         return Explanation(found, None)
-    _, _, ids, best = results[0]
+    _, _, ids, *_, best = results[0]
     labels = len(ids) + 1  # and the end label
     found += f"\n{how_trusted(best.original_score / labels, trace, doubtful)}\n"
     texts = [_text(model, labels) for labels in best_running(running)]

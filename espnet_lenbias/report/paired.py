@@ -1,6 +1,6 @@
 """The proposed search against the best other one, on the same utterances."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from espnet_lenbias.report.bootstrap import difference
@@ -39,7 +39,7 @@ def paired_lines(cells: Sequence[Cell]) -> list[PairedLine]:
         paired_line(cell, other)
         for cell in finished
         if cell.system.search == PROPOSED
-        for other in _best_others(cell, finished)
+        for other in best_others(cell, finished, _wer)
     ]
 
 
@@ -62,8 +62,16 @@ def paired_line(cell: Cell, other: Cell) -> PairedLine:
     )
 
 
-def _best_others(cell: Cell, finished: Iterable[Cell]) -> Iterator[Cell]:
-    """Yield the best baseline at a cell's beam size and, if it is another, at any."""
+def best_others(
+    cell: Cell, finished: Iterable[Cell], loss: Callable[[Cell], float]
+) -> Iterator[Cell]:
+    """Yield the best baseline at a cell's beam size and, if it is another, at any.
+
+    Args:
+        cell: What is compared with them.
+        finished: What they are chosen from.
+        loss: The best have the lowest.
+    """
     others = [
         other
         for other in finished
@@ -72,7 +80,7 @@ def _best_others(cell: Cell, finished: Iterable[Cell]) -> Iterator[Cell]:
         and other.system.models == cell.system.models
     ]
     level = [o for o in others if o.system.beam_size == cell.system.beam_size]
-    best = [min(group, key=_wer) for group in (level, others) if group]
+    best = [min(group, key=loss) for group in (level, others) if group]
     yield from dict.fromkeys(best)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from espnet_lenbias.options.espnet_tools import TOOLS
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
 from espnet_lenbias.options.run_journal import read_run_options
 from espnet_lenbias.options.values import plain
@@ -50,6 +51,14 @@ def config_that_ran(journal: Path) -> dict[str, Any]:
     if not _has_lm(options):
         config["lm_weight"] = 0.0  # ESPnet's default counts with a model alone
     return config
+
+
+def translated(journal: Path) -> bool:
+    """Tell whether the run that a journal is of was one of a translation tool."""
+    options = read_run_options(journal) or {}
+    own = {key for tool in TOOLS if tool.translates for key in tool.model_options}
+    # OWSM translates if it is told to.
+    return bool(own & options.keys()) or options.get("task_sym", "").startswith("st_")
 
 
 def contradictions(config: Mapping[str, Any], ran: Mapping[str, Any]) -> Iterator[str]:

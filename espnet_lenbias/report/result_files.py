@@ -12,8 +12,8 @@ _PLACES = ("{}", "1best_recog/{}", "logdir/output.*/1best_recog/{}")
 
 # The result files that are read.
 _READ = (
-    *("text", "score", "original_score", "steps", "stopped", "token_int"),
-    "word_confidence",
+    *("text", "text_nospecial", "score", "original_score", "steps", "stopped"),
+    *("token_int", "word_confidence"),
 )
 
 T = TypeVar("T")

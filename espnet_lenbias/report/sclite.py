@@ -16,8 +16,10 @@ from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
 
+from espnet_lenbias.report.bleu import bleu_in_words
 from espnet_lenbias.report.cells import Cell
 from espnet_lenbias.report.tables import escape, write_text
+from espnet_lenbias.report.translation import Translation
 
 # Signs of words that sclite does not take as they are -> their full-width forms.
 _FULL_WIDTH = str.maketrans("{}@;*", "\uff5b\uff5d\uff20\uff1b\uff0a")
@@ -27,6 +29,8 @@ _HEAD = (
     "|dataset|Snt|Wrd|Corr|Sub|Del|Ins|Err|S.Err|\n"
     "|---|---|---|---|---|---|---|---|---|\n"
 )
+
+_BLEU_HEAD = "|dataset|score|verbose_score|\n|---|---|---|\n"
 
 
 def trn(texts: Mapping[str, str], speakers: Mapping[str, str]) -> str:
@@ -55,19 +59,27 @@ def write_trn(folder: Path, cell: Cell) -> None:
     write_text(folder / "ref.trn", trn(references, speakers))
 
 
-def results_md(name: str, cells: Sequence[Cell]) -> str:
+def results_md(
+    name: str, cells: Sequence[Cell], translations: Sequence[Translation] = ()
+) -> str:
     """Return ESPnet's RESULTS.md of finished decodings.
 
     Args:
         name: Of the folder that they are in.
         cells: The decodings.
+        translations: Those of them that are scored with BLEU, too.
     """
-    packages = ("espnet", "espnet_lenbias", "torch", "jiwer")
+    packages = ["espnet", "espnet_lenbias", "torch", "jiwer"]
+    of_bleu = ""
+    if translations:
+        packages.append("sacrebleu")
+        of_bleu = f"\n### BLEU\n\n{_BLEU_HEAD}{''.join(map(bleu_line, translations))}"
     environment = "".join(f"- {p} version: `{version(p)}`\n" for p in packages)
     return (
         "# RESULTS\n## Environments\n"
         f"- python version: `{python_version()}`\n{environment}\n"
         f"## {escape(name)}\n### WER\n\n{_HEAD}{''.join(map(results_line, cells))}"
+        f"{of_bleu}"
     )
 
 
@@ -87,6 +99,13 @@ def results_line(cell: Cell) -> str:
         _percent(wrong, len(cell.keys)),
     ]
     return f"|{'|'.join(values)}|\n"
+
+
+def bleu_line(translation: Translation) -> str:
+    """Return the line of a translation: BLEU, and what sacrebleu says of it."""
+    cell = translation.cell
+    score, details = bleu_in_words(translation.counts)
+    return f"|{escape(f'{cell.system.tag}/{cell.dataset}')}|{score}|{details}|\n"
 
 
 def _percent(count: int, of: int) -> str:

@@ -4,11 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from espnet_lenbias.options.metrics import USUAL_TOKENIZER
+from espnet_lenbias.report.bleu import signatures
 from espnet_lenbias.report.cells import Cell, cells_of
 from espnet_lenbias.report.confidence import confidence_line, rated, reliability_lines
 from espnet_lenbias.report.document import Contents, document
 from espnet_lenbias.report.endings import ending_line
-from espnet_lenbias.report.figures.beam_size import errors_figure, steps_figure
+from espnet_lenbias.report.figures.beam_size import (
+    bleu_figure,
+    errors_figure,
+    steps_figure,
+)
 from espnet_lenbias.report.figures.looks import Kind, kinds_of
 from espnet_lenbias.report.figures.reference_length import length_figure
 from espnet_lenbias.report.figures.reliability import reliability_figure
@@ -22,6 +28,11 @@ from espnet_lenbias.report.systems import System
 from espnet_lenbias.report.table1 import score_line
 from espnet_lenbias.report.table2 import example_lines, home, most_different
 from espnet_lenbias.report.tables import write_csv, write_text
+from espnet_lenbias.report.translation import (
+    Translation,
+    paired_bleu_lines,
+    translation_line,
+)
 from espnet_lenbias.report.trust import doubtful_lines, scores_per_label, trust_line
 from espnet_lenbias.report.word_confidence import (
     roc_lines,
@@ -44,6 +55,8 @@ def write_report(
     notes: Sequence[Note],
     doubtful: float | None = None,
     temperature_from: str | None = None,
+    of_all: Sequence[Translation] = (),
+    tokenizer: str = USUAL_TOKENIZER,
 ) -> None:
     """Write a report.
 
@@ -59,6 +72,8 @@ def write_report(
         doubtful: Results of a lower original score per label are not to be trusted;
             None: the threshold is what each set says itself.
         temperature_from: The set that the temperature of confidences is fitted on.
+        of_all: Those of the cells that are scored as translations.
+        tokenizer: Of their BLEU.
     """
     sets = {name: cells_of(cells, name) for name in sorted({c.dataset for c in cells})}
     looked_at = [cell for of_set in sets.values() for cell in rated(of_set)]
@@ -66,6 +81,8 @@ def write_report(
     fitted = temperatures(sure, temperature_from)
     scored = [cell for cell in looked_at if scores_per_label(cell.decoding)]
     tables: dict[str, list[Any]] = {
+        "translation": [translation_line(x) for x in of_all],
+        "paired_bleu": paired_bleu_lines(of_all),
         "table1": [score_line(cell) for cell in cells],
         "reference_length": [x for c in sets.values() for x in length_lines(c)],
         "endings": [ending_line(cell) for cell in cells],
@@ -90,7 +107,8 @@ def write_report(
     finished = [cell for cell in cells if cell.complete]
     for cell in finished:
         write_trn(folder, cell)
-    write_text(folder / "RESULTS.md", results_md(name, finished))
+    of_finished = [x for x in of_all if x.cell.complete]
+    write_text(folder / "RESULTS.md", results_md(name, finished, of_finished))
     contents = Contents(
         name=name,
         systems=systems,
@@ -99,6 +117,9 @@ def write_report(
         examples=examples,
         how_chosen=_how_chosen(detail, utterances),
         endings=_of(tables["endings"], detail),
+        translation=tables["translation"],
+        paired_bleu=tables["paired_bleu"],
+        signatures=signatures(tokenizer) if of_all else "",
         paired=tables["paired"],
         confidence=_of(tables["confidence"], detail),
         word_confidence=tables["word_confidence"],
@@ -132,7 +153,9 @@ def write_plots(
     bins = _of(tables["reliability"], dataset)
     of_words = _of(tables["word_reliability"], dataset)
     curves = _of(tables["word_roc"], dataset)
+    translated = [x for x in _of(tables["translation"], dataset) if not x.missing]
     figures = {
+        "BLEU": bleu_figure(translated, kinds) if translated else None,
         "beam size": errors_figure(finished, kinds) if finished else None,
         "search steps": steps_figure(finished, kinds),
         "reference length": length_figure(lengths, kinds),

@@ -11,6 +11,7 @@ sets="dev-clean dev-other test-clean test-other"
 utterances=0                       # only so many of each set, evenly spread; 0: all
 model=asapp/e_branchformer_librispeech  # tag of the model zoo, packed .zip, or folder of a training
 inference_asr_model=valid.acc.ave.pth   # the parameters in that folder
+tool=                              # whose model it is: asr, st, s2t (OWSM), slu; empty: what a packed one says, else asr
 lm_exp=                            # folder of a language model's training; empty: what the model has
 inference_lm=valid.loss.ave.pth    # the parameters in that folder
 name=                              # of the results below $exp; empty: the model's
@@ -57,7 +58,7 @@ fi
 
 if runs 2; then
     say "stage 2: model"
-    "$PYTHON" -m local.model "$model" "$dir/model.yaml" --asr_model_file "$inference_asr_model" \
+    "$PYTHON" -m local.model "$model" "$dir/model.yaml" --asr_model_file "$inference_asr_model" ${tool:+--tool "$tool"} \
         ${lm_exp:+--lm_exp "$lm_exp"} --lm_file "$inference_lm"
 fi
 

@@ -13,10 +13,8 @@ from espnet_lenbias import ExplicitLengthBeamSearch, use_search
 from espnet_lenbias.bin import asr_inference_streaming
 from espnet_lenbias.errors import AudioError, OptionError
 from espnet_lenbias.espnet_compat import BatchBeamSearchOnline
-from espnet_lenbias.inference.asr_streaming import (
-    ChunkedRecognizer,
-    Speech2TextStreaming,
-)
+from espnet_lenbias.inference.asr_streaming import Speech2TextStreaming
+from espnet_lenbias.inference.streaming import ChunkedRecognizer
 from espnet_lenbias.options.python_options import replaced
 from espnet_lenbias.options.registry import settings_of
 from espnet_lenbias.search.online import OnlineExplicitLengthBeamSearch

@@ -25,6 +25,7 @@ from distributed import Status
 
 from espnet_lenbias import cli
 from espnet_lenbias.bin import asr_inference
+from espnet_lenbias.decoding.batches import source_lengths
 from espnet_lenbias.decoding.cluster import command as decode_parallel
 from espnet_lenbias.decoding.cluster import share_out, worker
 from espnet_lenbias.decoding.cluster import workers as cluster
@@ -33,7 +34,9 @@ from espnet_lenbias.decoding.journal import JOURNAL
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.errors import ClusterError, OptionError, Terminated
 from espnet_lenbias.options.cluster import Workers
+from espnet_lenbias.options.espnet_tools import ASR, MT, ST
 from tests.releases import needs_batches
+from tests.tool_models import TEXTS, command, files, lines, tool_of
 
 # Seconds that a busy machine may take for anything; no test waits so long in vain.
 PATIENCE = 300
@@ -132,7 +135,7 @@ def test_a_worker_full_of_a_model_goes_on():
 
     workers = Workers("local", 1, {"memory_limit": "600MB"})
     spared = dask.config.set({"distributed.worker.memory.terminate": False})
-    with spared, cluster.start(workers) as client, decoder(client, Namespace()):
+    with spared, cluster.start(workers) as client, decoder(client, ASR, Namespace()):
         for i in range(2):
             client.submit(fill, [i]).result(timeout=PATIENCE)
 
@@ -290,6 +293,70 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     assert markers == ["speech length", "best hypo"]  # of utt5
     (line,) = [m for m in messages if m.startswith("progress: 2/2 [")]
     assert re.fullmatch(r"progress: 2/2 \[\d\d:\d\d<00:00, .*utterance.*\]", line)
+
+
+# --- Every tool -----------------------------------------------------------------------
+
+# name of the model -> options of its tool
+OF_TOOLS = {
+    "st": [],
+    "st_multi": ["--asr_nbest", "2", "--asr_beam_size", "3"],
+    "mt": ["--nbest", "2"],
+    "s2t": ["--lang_sym", "deu", "--task_sym", "st_deu"],
+    "slu": ["--nbest", "2"],
+}
+EXPLICIT = ["--search", "explicit_length", "--ctc_weight", "0.0", "--batch_size", "1"]
+
+
+@pytest.mark.parametrize("name", OF_TOOLS)
+def test_a_run_that_was_interrupted_goes_on_and_writes_what_one_process_does(
+    name, client, model_of, data, tmp_path, monkeypatch, caplog
+):
+    """The model says the tool. Of one more utterance, utt4, there is nothing."""
+    model, out, unbroken = model_of(name), tmp_path / "out", tmp_path / "unbroken"
+    (data / "keys").write_text("".join(f"{key} x\n" for key in (*TEXTS, "utt4")))
+    options = [*EXPLICIT, *OF_TOOLS[name], "--key_file", str(data / "keys")]
+    one_process = importlib.import_module(tool_of(model).drop_in)
+    assert one_process.main(command(model, data, unbroken, *options)) == 1
+    command_line = ["decode", *_where(client, tmp_path)]
+    command_line += command(model, data, out, *options)
+
+    add, added = ResultFolder.add, []
+
+    def add_one(self, key, row):
+        if len(added) == 1:
+            added.append("interrupted")
+            raise KeyboardInterrupt
+        added.append(key)
+        add(self, key, row)
+
+    monkeypatch.setattr(ResultFolder, "add", add_one)
+    assert cli.main(command_line) == 128 + signal.SIGINT
+    assert list(lines(out)) == added[:1]
+    assert cli.main(command_line) == 1
+    assert sorted(added) == ["interrupted", *TEXTS]  # each was decoded once
+    assert "failed: utt4: is not in all of " in caplog.text
+    assert files(out) == files(unbroken)
+    assert lines(out)["utt4"] == ""
+
+
+def test_a_text_is_as_long_as_it_reads(data):
+    args = decode_parallel.get_parser(MT.module).parse_args(
+        ["--output_dir", "x"]
+        + ["--data_path_and_name_and_type", f"{data}/wav.scp,other,text"]
+        + ["--data_path_and_name_and_type", f"{data}/text,src_text,text"]
+    )
+    lengths = source_lengths(MT, args)
+    assert lengths == {key: len(text) for key, text in TEXTS.items()}
+    order = decode_parallel.starting_order([[key] for key in TEXTS], lengths)
+    assert order == [["utt2"], ["utt3"], ["utt1"]]
+    args.data_path_and_name_and_type[0] = (f"{data}/wav.scp", "speech", "sound")
+    assert source_lengths(ST, args) == pytest.approx(
+        {"utt1": 0.25, "utt2": 0.3, "utt3": 0.35}
+    )
+
+
+# --- Signals --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,5 +1,6 @@
 """``espnet-lenbias explain`` on the bundled model, and what it refuses."""
 
+import importlib
 import math
 import os
 import re
@@ -11,11 +12,14 @@ import numpy as np
 import pytest
 import soundfile
 import yaml
+from espnet2.main_funcs.pack_funcs import pack
 
 from espnet_lenbias import cli
 from espnet_lenbias.decoding import decode, explain
 from espnet_lenbias.options import audio_files as audio
+from espnet_lenbias.options.tool_choice import choose_tool
 from tests.bundled import bundled
+from tests.tool_models import lines
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "mini_librispeech"
 PACKED = str(bundled("asr_transformer"))
@@ -27,7 +31,7 @@ AUDIO = min((RECIPE / "slice" / "LibriSpeech" / "dev-clean").rglob("*.flac"))
 def loaded(monkeypatch):
     """Note whether a model gets loaded, and do not."""
     calls = []
-    monkeypatch.setattr(decode, "load_model", lambda args: calls.append(args) or 1 / 0)
+    monkeypatch.setattr(decode, "load_model", lambda *args: calls.append(args) or 1 / 0)
     return calls
 
 
@@ -86,10 +90,17 @@ def test_audio_that_is_too_short_for_the_model(tmp_path, capsys):
     assert re.match("espnet-lenbias explain: error: .*short.wav: ", last)
 
 
-def test_what_is_not_said_is_as_espnet_has_it_but_the_search(tmp_path):
-    command = [str(AUDIO), "--model", PACKED, "--output_dir", str(tmp_path)]
-    own, rest = explain.get_parser().parse_known_args([*command, "--beam_size", "7"])
-    args = explain.decoding_options(own, rest)
+def parsed(*command: str):
+    own, rest = explain.get_parser().parse_known_args(command)
+    return explain.decoding_options(choose_tool(command), own, rest)
+
+
+@pytest.mark.parametrize("place", [0, 2, 4])
+def test_what_is_not_said_is_as_espnet_has_it_but_the_search(place, tmp_path):
+    command = ["--model", PACKED, "--output_dir", str(tmp_path), "--beam_size", "7"]
+    command.insert(place, str(AUDIO))
+    args = parsed(*command)
+    assert args.input == AUDIO
     assert (args.search, args.nbest, args.beam_size) == ("explicit_length", 5, 7)
     assert (args.ctc_weight, args.maxlenratio) == (0.5, 0.0)
     assert args.model_tag == PACKED
@@ -99,9 +110,7 @@ def test_what_is_not_said_is_as_espnet_has_it_but_the_search(tmp_path):
 def test_audio_of_any_name(tmp_path, name):
     path = write_audio(tmp_path / name, np.zeros(800), 16000)
     command = [str(path), "--model", PACKED, "--output_dir", str(tmp_path)]
-    own, rest = explain.get_parser().parse_known_args(command)
-    args = explain.decoding_options(own, rest)
-    assert args.data_path_and_name_and_type == [(str(path), "speech", "sound")]
+    assert parsed(*command).input == path
 
 
 def test_signs_that_the_locale_does_not_have(tmp_path):
@@ -255,3 +264,142 @@ def test_options_that_would_have_no_effect(
         explain.main([str(AUDIO), "--model", PACKED, *options])
     assert stop.value.code == 2
     assert f"explain: error: {message}" in capsys.readouterr().err
+
+
+# --- Every tool -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def packed(model_of, tmp_path, monkeypatch):
+    """Return what packs a tiny model, as ESPnet does."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def packed(name: str) -> str:
+        model, archive = model_of(name), tmp_path / f"{name}.zip"
+        config, weights = model.files.items()
+        monkeypatch.chdir(model.config.parent)
+        pack(files=dict([weights]), yaml_files=dict([config]), outpath=archive)
+        monkeypatch.chdir(tmp_path)
+        return str(archive)
+
+    return packed
+
+
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("st", []),
+        ("st_multi", ["--asr_beam_size", "3"]),
+        ("mt", []),
+        ("s2t", ["--lang_sym", "deu", "--task_sym", "st_deu"]),
+        ("s2t", ["--text", "A B"]),
+        ("slu", []),
+        ("slu_transcript", ["--text", "A B"]),
+    ],
+)
+def test_every_tool_finds_what_its_drop_in_finds(
+    name, options, packed, data, tmp_path, capsys
+):
+    """The packed model says whose it is; a text of another name than the audio's."""
+    model, text = packed(name), data / "text"
+    tool = choose_tool(["--model", model])
+    given = [str(data / "utt1.wav")]
+    source = f"{data}/wav.scp,speech,sound"
+    if name == "mt":
+        given, source = ["--text", "A B"], f"{data}/text,src_text,text"
+    common = ["--beam_size", "4", "--ctc_weight", "0.0", "--nbest", "2"]
+    common += [x for x in options if options[0] != "--text"]
+    dropped = ["--model_tag", model, "--output_dir", str(tmp_path / "out"), *common]
+    dropped += ["--search", "explicit_length", "--num_workers", "0"]
+    dropped += ["--data_path_and_name_and_type", source]
+    if options[:1] == ["--text"]:
+        given += options
+        dropped += ["--data_path_and_name_and_type", f"{text},{tool.text},text"]
+    assert importlib.import_module(tool.drop_in).main(dropped) == 0
+    capsys.readouterr()
+
+    command = ["explain", *given, "--model", model, *common]
+    assert cli.main([*command, "--output_dir", str(tmp_path / "explained")]) == 0
+    shown = capsys.readouterr().out
+    _, nbest = tables(shown)
+    for n, row in enumerate(nbest, 1):
+        found = {
+            file: lines(tmp_path / "out", f"{n}best_recog/{file}")["utt1"]
+            for file in ("text", "score", "original_score")
+        }
+        assert row[3] == found["text"].strip()
+        assert float(row[2]) == pytest.approx(float(found["score"]), abs=2e-3)
+        assert float(row[1]) == pytest.approx(float(found["original_score"]), abs=2e-3)
+    if name == "st_multi":
+        source_text = lines(tmp_path / "out", "1asr_best_recog/asr_text")["utt1"]
+        assert f"The source text, searched before: {source_text}" in shown
+    stem = "text" if name == "mt" else "utt1"
+    plot = tmp_path / "explained" / f"{stem}_explicit_length_beam4.png"
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_text_in_a_file(packed, tmp_path, capsys):
+    file = tmp_path / "source.txt"
+    file.write_text("\nA B\n")
+    model, shown = packed("mt"), []
+    capsys.readouterr()
+    for given in ([str(file)], ["--text", "A B"]):
+        assert cli.main(["explain", *given, "--model", model, "--beam_size", "2"]) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1]
+
+
+def test_audio_beyond_the_window_is_warned_of(packed, tmp_path, capsys):
+    path = write_audio(tmp_path / "long.wav", 0.1 * np.ones(12000), 8000)
+    command = ["explain", str(path), "--model", packed("s2t"), "--ctc_weight", "0"]
+    assert cli.main([*command, "--beam_size", "2"]) == 0
+    warning = "long.wav has 1.50 s, and the model hears no more than 1.00 s"
+    assert warning in capsys.readouterr().err
+
+
+MT = str(RECIPE.parent / "mini_mt" / "pretrained" / "mt.zip")
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (["--model", MT], "text: mt translates a text: give one, with --text TEXT"),
+        (["x", "--text", "y", "--model", MT], "text: mt translates a text: give one"),
+        (["--text", " ", "--model", MT], "text: there is nothing in it"),
+        (
+            ["gone", "--model", MT],
+            "there is no text file gone: give a text with --text",
+        ),
+        (["lines", "--model", MT], "lines has 2 lines of text, and one is explained"),
+        (["--text", "x", "--model", PACKED], "text: asr takes no text, only audio"),
+        (["--model", PACKED], "AUDIO: asr decodes an audio file: name one"),
+        (
+            ["--text", "x", "--model", MT, "--tool", "st"],
+            "mt.zip is a model of mt, and not of st: say --tool mt",
+        ),
+        (
+            ["--text", "x", "--model", MT, "--mt_train_config", "lines"],
+            "the training config of a model|mt_train_config: lines is not the training",
+        ),
+        (
+            ["--text", "x", "--model", MT]
+            + ["--data_path_and_name_and_type", "lines,src_text,text"],
+            "data_path_and_name_and_type: what is to be explained is named as AUDIO",
+        ),
+    ],
+)
+def test_what_is_missing_or_has_no_place(
+    given, message, loaded, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lines").write_text("a\nb\n")
+    refused(given, message, capsys)
+    assert not loaded
+
+
+def test_a_model_of_the_zoo_that_is_another_tools(tmp_path, capsys, monkeypatch):
+    """It is told from its files once they are here."""
+    files = {"mt_train_config": "x", "mt_model_file": "y"}
+    monkeypatch.setattr(explain, "model_files", lambda _: files)
+    command = [str(AUDIO), "--model", "someone/model", "--output_dir", str(tmp_path)]
+    refused(command, "someone/model is a model of mt, .* say --tool mt", capsys)

@@ -26,7 +26,10 @@ K2, UNCHANGED = "espnet2.bin.asr_inference_k2", "espnet_lenbias.decoding.unchang
         ("-m espnet2.bin.asr_train -m x", "-m espnet2.bin.asr_train -m x"),
         *(
             (f"-m espnet2.bin.{name}", f"-m espnet_lenbias.bin.{name}")
-            for name in ("st_inference", "mt_inference", "s2t_inference")
+            for name in (
+                *("st_inference", "mt_inference", "s2t_inference"),
+                "st_inference_streaming",
+            )
         ),
         ("-Om espnet2.bin.slu_inference", "-Om espnet_lenbias.bin.slu_inference"),
         (f"-m {K2} --ngpu 0", f"-m {UNCHANGED} {K2} --ngpu 0"),

@@ -8,7 +8,8 @@ exp/asr/decode_*/test_clean       results that a decoding has left: the right te
 dump/raw/test_clean               two of the bundled utterances
 conf/                             the decode configs of recipes/librispeech
 speech.flac, other.flac           the same two utterances
-recipes/                          the bundled models, and one file of the bundled audio
+recipes/                          the bundled models, one file of the bundled audio, and
+                                  the data of recipes/mini_mt
 tmp/                              /tmp
 .venv                             the environment of the Python that runs the tests
 sbatch                            a command that does nothing
@@ -59,6 +60,8 @@ def make(folder: Path) -> None:
     (folder / SLICE / speaker.name).symlink_to(speaker)
     pretrained = Path("recipes/mini_librispeech/pretrained")
     (folder / pretrained).symlink_to(ROOT / pretrained)
+
+    (folder / "recipes" / "mini_mt").symlink_to(ROOT / "recipes" / "mini_mt")
 
     (folder / "tmp").mkdir()
     (folder / ".venv").symlink_to(Path(sys.executable).parents[1])

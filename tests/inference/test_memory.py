@@ -5,15 +5,14 @@ import weakref
 from collections.abc import Callable
 
 import pytest
+import torch
 from espnet2.bin.asr_inference import Speech2Text as EspnetSpeech2Text
 from espnet2.tasks.asr import ASRTask
 
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch, Speech2Text
 from espnet_lenbias import use_search as put_search
-from espnet_lenbias.inference.asr_streaming import (
-    ChunkedRecognizer,
-    Speech2TextStreaming,
-)
+from espnet_lenbias.inference.asr_streaming import Speech2TextStreaming
+from espnet_lenbias.inference.streaming import ChunkedRecognizer
 from espnet_lenbias.report.explanation import explain
 from tests.make_models import SPEECH, TOKENS, make_model
 
@@ -60,7 +59,8 @@ def after_a_batch(files, waves):
 
 def after_explain(files, waves):
     model = built(files)
-    explain(model, waves["utt1"].astype("float32"), "utt1")
+    speech = torch.from_numpy(waves["utt1"].astype("float32"))
+    explain(model, {"speech": speech}, "utt1")
     return model
 
 

@@ -16,8 +16,9 @@ import yaml
 
 from espnet_lenbias import Speech2Text
 from espnet_lenbias.options.decoding import get_parser, parse
-from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.espnet_tools import ASR, S2T
 from espnet_lenbias.options.registry import check_search_conf
+from espnet_lenbias.options.tool_choice import choose_tool
 from espnet_lenbias.report.scoring import Errors, count_errors, read_text
 from tests.bundled import bundled
 
@@ -309,6 +310,24 @@ def test_files_that_a_training_names_and_that_are_not_here(transformer_model, tm
     run = _local("model", tmp_path, tmp_path / "model.yaml")
     assert run.returncode == 1
     assert "needs files that are not here: data/bpe.model. " in run.stderr
+
+
+def test_a_model_of_another_tool(model_of, tmp_path):
+    """The folder of a training does not say whose it is."""
+    model, out = model_of("s2t"), tmp_path / "model.yaml"
+    options = ["--asr_model_file", "model.pth", "--tool", "s2t"]
+    run = _local("model", model.config.parent, out, *options)
+    assert run.returncode == 0, run.stderr
+    written = yaml.safe_load(out.read_text())
+    assert {key: written[key] for key in model.files} == model.files
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "decode_mine.yaml").write_text("search: simple\ntask_sym: st_deu\n")
+    run = _local("rows", out, tmp_path, "--conf", conf, "--rows", "mine:4")
+    assert run.returncode == 0, run.stderr
+    path = tmp_path / "mine_beam4_lm0.0" / "decode.yaml"  # of ASR it would be lm1.0
+    assert yaml.safe_load(path.read_text())["task_sym"] == "st_deu"
+    assert choose_tool(["--config", str(path)]) is S2T  # so `decode` needs no --tool
 
 
 # --- The grid of rows, beams and LM scales --------------------------------------------

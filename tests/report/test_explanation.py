@@ -59,7 +59,7 @@ def rows(text):
 
 
 def test_explicit_length_step_by_step():
-    explanation = explain(Model(ExplicitLengthBeamSearch), np.zeros(5), "x")
+    explanation = explain(Model(ExplicitLengthBeamSearch), {"speech": np.zeros(5)}, "x")
     # ending probabilities .25/.85, 0, .096/.39, .2058/.2646; not ended before N: .7059
     # from N = 2, .5321 at N = 4; final .2941 from N = 1, .4139 at N = 4
     assert rows(explanation.text)[2:6] == [
@@ -86,7 +86,7 @@ def test_explicit_length_step_by_step():
 
 
 def test_simple_step_by_step():
-    explanation = explain(Model(SimpleBeamSearch), np.zeros(5), "x")
+    explanation = explain(Model(SimpleBeamSearch), {"speech": np.zeros(5)}, "x")
     # $ keeps a place from N = 1, so the other is a, ab, aba and at N = 4 aba$
     assert rows(explanation.text)[2:6] == [
         ["1", "2", "1", "-1.386", "a"],
@@ -120,14 +120,14 @@ def test_recording_changes_nothing():
 
 def test_an_utterance_without_frames_has_no_steps():
     model = Model(ExplicitLengthBeamSearch, frames=0)
-    explanation = explain(model, np.zeros(0), "x")
+    explanation = explain(model, {"speech": np.zeros(0)}, "x")
     assert explanation.text.startswith("There was nothing to search")
     assert explanation.figure is None
 
 
 def test_a_search_without_a_trace():
     with pytest.raises(ValueError, match="search: BeamSearch keeps no trace"):
-        explain(Model(BeamSearch), np.zeros(5), "x")
+        explain(Model(BeamSearch), {"speech": np.zeros(5)}, "x")
 
 
 def test_best_running_follows_the_parents():

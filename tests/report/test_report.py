@@ -184,6 +184,7 @@ def test_plots_leave_out_what_is_not_finished(tmp_path):
         "reliability": [],
         "word_reliability": [],
         "word_roc": [],
+        "translation": [],
     }
 
     def plots(of):

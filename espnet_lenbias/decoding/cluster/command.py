@@ -1,8 +1,9 @@
 """``espnet-lenbias decode``: one decoding run on several workers.
 
-Options, output folder and files are those of ``espnet_lenbias.bin.asr_inference``. Only
-this process writes them, so an interrupted run goes on, on as many workers as are there
-then. With one worker, and no cluster named, it is that tool.
+Options, output folder and files are those of ``espnet_lenbias.bin.asr_inference``, or of
+the tool that ``--tool`` or the model says. Only this process writes them, so an
+interrupted run goes on, on as many workers as are there then. With one worker, and no
+cluster named, it is that tool.
 """
 
 import argparse
@@ -11,21 +12,27 @@ import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from espnet_lenbias.decoding.batches import utterance_seconds
+from espnet_lenbias.decoding.batches import source_lengths
 from espnet_lenbias.decoding.cluster.workers import start
 from espnet_lenbias.decoding.drop_in import run
 from espnet_lenbias.decoding.result_folder import Outcome, ResultFolder
-from espnet_lenbias.errors import ClusterError
+from espnet_lenbias.errors import ClusterError, OptionError
 from espnet_lenbias.options.cluster import JOB_QUEUES, LOCAL, Workers, choose_workers
 from espnet_lenbias.options.decoding import get_parser, parse
-from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.packed_model import model_files
+from espnet_lenbias.options.tool_choice import (
+    add_tool_option,
+    check_tool,
+    choose_tool,
+)
 
 if TYPE_CHECKING:
     from espnet_lenbias.decoding.cluster.worker import Decoded
+
+_PROG = "espnet-lenbias decode"
 
 # Seconds between two reports of progress in a log.
 _REPORT_INTERVAL = 60
@@ -38,24 +45,32 @@ _WORKERS_DIED = (
 
 def main(cmd: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
-    parser = get_parser(ASR.module)
-    parser.prog = "espnet-lenbias decode"
+    cmd = sys.argv[1:] if cmd is None else cmd
+    try:
+        tool = choose_tool(cmd)
+    except OptionError as e:
+        print(f"{_PROG}: error: {e}", file=sys.stderr)
+        raise SystemExit(2) from None
+    parser = get_parser(tool.module)
+    parser.prog = _PROG
     parser.description = (
-        "Decode as `python -m espnet_lenbias.bin.asr_inference` does, with all its "
-        "options, and share the utterances out over several workers."
+        f"Decode as `python -m {tool.drop_in}` does, with all its options, and share "
+        "the utterances out over several workers."
     )
     names = _add_worker_options(parser)
     args = parse(parser, cmd)
+    del args.tool
     try:
         workers = choose_workers(*(vars(args).pop(name) for name in names))
-        decode = partial(_decode, workers) if workers else None
-        return run(ASR, parser, args, decode)
+        decode = partial(_decode, tool, workers) if workers else None
+        return run(tool, parser, args, decode)
     except ClusterError as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
 
 
 def _add_worker_options(parser: argparse.ArgumentParser) -> list[str]:
-    """Add the options that :func:`choose_workers` takes; return their names."""
+    """Add --tool, and what :func:`choose_workers` takes, the names of which it returns."""
+    add_tool_option(parser)
     group = parser.add_argument_group(
         "The workers",
         "A worker is a process that loads the model once and reads its audio itself, "
@@ -86,16 +101,17 @@ def _add_worker_options(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def _decode(
+    tool: Tool,
     workers: Workers,
     args: argparse.Namespace,
     folder: ResultFolder,
     batches: Sequence[Sequence[str]],
 ) -> dict[str, str]:
     """Decode batches into the folder; return why utterances have no result."""
-    data_file = Path(args.data_path_and_name_and_type[0][0])
-    batches = starting_order(batches, utterance_seconds(data_file))
+    batches = starting_order(batches, source_lengths(tool, args))
     if args.model_tag is not None:
-        model_files(args.model_tag)  # once, before all workers ask for it
+        # once, before all workers ask for it
+        check_tool(tool, args.model_tag, model_files(args.model_tag))
     if workers.number is not None and workers.number > len(batches):
         workers = replace(workers, number=len(batches))  # more would have no work
     total = sum(map(len, batches))
@@ -105,7 +121,7 @@ def _decode(
         from espnet_lenbias.decoding.cluster.share_out import share_out
         from espnet_lenbias.decoding.cluster.worker import decoder
 
-        with decoder(client, args) as decode_batch:
+        with decoder(client, tool, args) as decode_batch:
             results = share_out(client, decode_batch, batches)
             return folder.collect(_watched(_outcomes(results), total))
 

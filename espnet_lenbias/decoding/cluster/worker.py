@@ -16,6 +16,7 @@ from uuid import uuid4
 from distributed import Client, Worker, WorkerPlugin, get_worker
 
 from espnet_lenbias.decoding.result_folder import Outcome
+from espnet_lenbias.options.espnet_tools import Tool
 
 if TYPE_CHECKING:
     from espnet_lenbias.decoding.decode import Loaded
@@ -28,11 +29,13 @@ class Decoder(WorkerPlugin):
     """Decodes with the options of a run; Dask brings it to every worker.
 
     Args:
-        args: The options of ``asr_inference``.
+        tool: Whose inference object decodes.
+        args: The tool's options.
 
     """
 
-    def __init__(self, args: argparse.Namespace):
+    def __init__(self, tool: Tool, args: argparse.Namespace):
+        self.tool = tool
         self.args = args
         self.folder = os.getcwd()  # which file names are relative to
         self.name = f"espnet_lenbias-{uuid4().hex}"  # runs can share a scheduler
@@ -57,7 +60,7 @@ class Decoder(WorkerPlugin):
             if self._loaded is None:
                 torch.set_num_threads(self._threads)
                 gc.freeze()  # keep the imports out of it: the process then ends quickly
-                self._loaded = load(self.args)
+                self._loaded = load(self.args, self.tool)
             model, utterances, collate = self._loaded
             with log_records(self.args.log_level) as records:
                 batch = [utterances[key] for key in keys]
@@ -67,10 +70,10 @@ class Decoder(WorkerPlugin):
 
 @contextmanager
 def decoder(
-    client: Client, args: argparse.Namespace
+    client: Client, tool: Tool, args: argparse.Namespace
 ) -> Iterator[Callable[[Sequence[str]], Decoded]]:
     """Bring a :class:`Decoder` to all workers; give the task that calls it there."""
-    plugin = Decoder(args)
+    plugin = Decoder(tool, args)
     client.register_plugin(plugin)
     try:
         yield partial(_decode, plugin.name)

@@ -6,6 +6,7 @@ its figures. All lines are of one set, and of finished decodings.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -24,20 +25,37 @@ from espnet_lenbias.report.figures.labels import draw, room
 from espnet_lenbias.report.figures.looks import Kind, looks
 from espnet_lenbias.report.figures.panels import Panel, references
 from espnet_lenbias.report.table1 import ScoreLine
+from espnet_lenbias.report.translation import TranslationLine
 
 WER = "word error rate (%)"
+BLEU = "BLEU"
 RATIO = "length ratio (dashed: the right length)"
 
 
 def errors_figure(lines: Sequence[ScoreLine], kinds: Mapping[str, Kind]) -> Figure:
     """Plot word error rate and length ratio against beam size."""
+    return _with_ratios("wer", WER, lines, kinds)
+
+
+def bleu_figure(lines: Sequence[TranslationLine], kinds: Mapping[str, Kind]) -> Figure:
+    """Plot BLEU and length ratio against beam size."""
+    return _with_ratios("bleu", BLEU, lines, kinds)
+
+
+def _with_ratios(
+    measure: str,
+    name: str,
+    lines: Sequence[ScoreLine | TranslationLine],
+    kinds: Mapping[str, Kind],
+) -> Figure:
+    """Plot a measure of that name and the length ratio against beam size."""
     groups = by_label(lines, kinds)
     shown = panels_of(groups, kinds)
     banded = references(shown)
-    wers = _against_beam("wer", groups, kinds, banded)
+    curves = _against_beam(measure, groups, kinds, banded)
     ratios = _against_beam("length_ratio", groups, kinds, banded)
     note = bands_note(kinds[label].search for label in banded)
-    return draw_errors(shown, wers, ratios, title(lines), note)
+    return draw_errors(shown, curves, ratios, title(lines), note, name)
 
 
 def draw_errors(
@@ -46,6 +64,7 @@ def draw_errors(
     ratios: Mapping[str, Curve],
     title: str,
     note: str,
+    name: str = WER,
 ) -> Figure:
     """Draw word error rates and length ratios against beam size.
 
@@ -55,6 +74,7 @@ def draw_errors(
         ratios: Likewise.
         title: The set.
         note: How to read the figure.
+        name: Of the measure, if it is another one than the word error rate.
     """
     curves = list(wers.values())
     beams = sorted({int(x) for curve in curves for x in curve.x})
@@ -64,7 +84,7 @@ def draw_errors(
         len(shown), 2, room(panel.labels for panel in shown), title, note
     )
     for panel, (wer, ratio) in zip(shown, rows, strict=True):
-        head(wer, f"{WER}, {panel.title}")
+        head(wer, f"{name}, {panel.title}")
         head(ratio, RATIO)
         from_zero(wer, curves)
         around_one(ratio, list(ratios.values()))
@@ -113,11 +133,11 @@ def steps_figure(
 
 def _against_beam(
     measure: str,
-    groups: Mapping[str, Sequence[ScoreLine]],
+    groups: Mapping[str, Sequence[Any]],
     kinds: Mapping[str, Kind],
     banded: Sequence[str] = (),
 ) -> dict[str, Curve]:
-    """Return a curve for each search, with intervals for those that are `banded`."""
+    """Return a curve of each search's lines, with intervals for those `banded`."""
     look, curves = looks(kinds), {}
     for label, lines in groups.items():
         own = sorted(lines, key=lambda line: line.beam_size)

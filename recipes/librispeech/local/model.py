@@ -9,9 +9,10 @@ from typing import Any
 
 import yaml
 
-from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.packed_model import check_owner, is_archive, model_files
+from espnet_lenbias.options.tool_choice import check_tool, choose_tool
 from espnet_lenbias.options.train_config import (
     check_train_configs,
     read_train_config,
@@ -26,6 +27,7 @@ def get_parser() -> argparse.ArgumentParser:
     add("model", help="folder of a training, packed .zip, or tag of the model zoo")
     add("out", type=Path, help="the yaml file to write")
     add("--asr_model_file", default="valid.acc.ave.pth", help="name in that folder")
+    add("--tool", help="whose model it is (default: what a packed one says, else asr)")
     add("--lm_exp", type=Path, help="folder of a language model's training")
     add("--lm_file", default="valid.loss.ave.pth", help="name in that folder")
     return parser
@@ -35,20 +37,24 @@ def main() -> None:
     """Run the command; see the module's docstring."""
     args = get_parser().parse_args()
     try:
-        files = asr_files(args.model, args.asr_model_file)
+        named = ["--tool", args.tool] if args.tool else []
+        tool = choose_tool(["--model", args.model, *named])
+        files = files_of(tool, args.model, args.asr_model_file)
         if args.lm_exp is not None:
             files |= trained(args.lm_exp, "lm_train_config", "lm_file", args.lm_file)
         files = {option: os.path.abspath(path) for option, path in files.items()}
         check_train_configs(files)
-        config = read_train_config("asr_train_config", files["asr_train_config"])
+        key = tool.model_options[0]
+        train_config = files[key]
+        config = read_train_config(key, train_config)
     except (OSError, ValueError) as e:
         sys.exit(f"model.py: {e}")
     missing = list(missing_files(config))
     if missing:
         sys.exit(
-            f"model.py: {files['asr_train_config']} needs files that are not here: "
+            f"model.py: {train_config} needs files that are not here: "
             f"{', '.join(missing)}. Its paths count from the folder it was trained in: "
-            "pack it there (python -m espnet2.bin.pack asr ...) and name the .zip"
+            f"pack it there (python -m espnet2.bin.pack {tool.key} ...) and name the .zip"
         )
     vocabulary = len(config["token_list"])
     try:
@@ -64,21 +70,23 @@ def main() -> None:
     )
 
 
-def asr_files(model: str, name: str) -> dict[str, str]:
+def files_of(tool: Tool, model: str, name: str) -> dict[str, str]:
     """Return the decode options that hold a model's files.
 
     Args:
+        tool: Whose model it is.
         model: Folder of a training, packed ``.zip``, or tag of the model zoo.
         name: Of the parameters in that folder.
 
     Raises:
         OSError: What is missing, or why the model zoo could not give it.
-        ValueError: The archive is not a packed model.
+        ValueError: The archive is not a packed model, or the model another tool's.
     """
     if Path(model).is_dir():
-        return trained(Path(model), "asr_train_config", "asr_model_file", name)
+        return trained(Path(model), *tool.model_options, name)
     files = model_files(model) if is_archive(model) else from_zoo(model)
-    check_owner(model, files, ASR)
+    check_tool(tool, model, files)
+    check_owner(model, files, tool)
     return files
 
 

@@ -13,8 +13,9 @@ import yaml
 
 from espnet_lenbias.options.decoding import get_parser as inference_parser
 from espnet_lenbias.options.decoding import parse
-from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.registry import ESPNET, nearest
+from espnet_lenbias.options.tool_choice import CHOICES
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -36,7 +37,8 @@ def main() -> None:
     model = yaml.safe_load(args.model.read_text(encoding="utf-8"))
     vocabulary = model.pop("vocabulary")
     try:
-        configs = dict(grid(args.conf, args.rows, args.beams, args.lm_weights))
+        tool = tool_of(model)
+        configs = dict(grid(args.conf, args.rows, args.beams, args.lm_weights, tool))
         for tag, config in configs.items():
             check(tag, config, "lm_file" in model, vocabulary)
         for tag, config in configs.items():
@@ -44,6 +46,11 @@ def main() -> None:
     except (OSError, ValueError) as e:
         sys.exit(f"rows.py: {e}")
     print("\n".join(configs))
+
+
+def tool_of(model: Mapping[str, Any]) -> Tool:
+    """Return the tool whose model it is."""
+    return next(t for t in CHOICES.values() if t.model_options[0] in model)
 
 
 def beam(size: str) -> int:
@@ -58,7 +65,11 @@ def beam(size: str) -> int:
 
 
 def grid(
-    conf: Path, rows: Sequence[str], beams: Sequence[int], lm_weights: Sequence[float]
+    conf: Path,
+    rows: Sequence[str],
+    beams: Sequence[int],
+    lm_weights: Sequence[float],
+    tool: Tool,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name of each decode config with the config.
 
@@ -67,6 +78,7 @@ def grid(
         rows: As on the command line.
         beams: Of rows that name none of their own; none: the config's.
         lm_weights: None: the config's.
+        tool: The one that decodes.
 
     Raises:
         FileNotFoundError: There is no such row.
@@ -74,7 +86,7 @@ def grid(
     """
     for item in rows:
         row, _, own = item.partition(":")
-        config = read_row(conf, row)
+        config = read_row(conf, row, tool)
         sizes = [beam(size) for size in own.split(",")] if own else beams
         for size in sizes or [config["beam_size"]]:
             for weight in lm_weights or [config["lm_weight"]]:
@@ -82,7 +94,7 @@ def grid(
                 yield tag, {**config, "beam_size": size, "lm_weight": weight}
 
 
-def read_row(conf: Path, row: str) -> dict[str, Any]:
+def read_row(conf: Path, row: str, tool: Tool) -> dict[str, Any]:
     """Read the decode config of a row, with ESPnet's defaults where it says nothing."""
     path = conf / f"decode_{row}.yaml"
     if not path.is_file():
@@ -92,9 +104,8 @@ def read_row(conf: Path, row: str) -> dict[str, Any]:
         )
     arguments = ["--config", str(path), "--output_dir", str(conf)]
     arguments += ["--data_path_and_name_and_type", f"{path},speech,sound"]
-    args = parse(
-        inference_parser(ASR.module), arguments
-    )  # exits where the yaml is wrong
+    parser = inference_parser(tool.module)  # which keeps what a config has said
+    args = parse(parser, arguments)  # exits where the yaml is wrong
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
     used = ("search", "beam_size", "ctc_weight", "lm_weight")
     # As parsed: a yaml file can hold a number as text.

@@ -26,7 +26,7 @@ from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.report.scoring import Errors, read_text
 from espnet_lenbias.report.tables import column, markdown_table, write_csv
-from local.rows import check, read_row
+from local.rows import check, read_row, tool_of
 from local.settings import (
     PLACES,
     Setting,
@@ -104,7 +104,7 @@ def main() -> None:
         print("the model comes without language model: the LM scale stays 0")
         tried["lm_weight"] = [0.0]
     try:
-        rows = {row: read_row(args.conf, row) for row in args.rows}
+        rows = {row: read_row(args.conf, row, tool_of(model)) for row in args.rows}
         rows = {row: {**config, "beam_size": args.beam} for row, config in rows.items()}
         settings = [s for row, config in rows.items() for s in grid(row, config, tried)]
         for setting in settings:

@@ -1,0 +1,121 @@
+"""What ``espnet-lenbias explain`` is to decode: an audio file, a text, or both.
+
+No torch in here: a mistake shows before a model is loaded.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from espnet_lenbias.options.audio_files import (
+    audio_rate,
+    check_audio_file,
+    check_rate,
+    read_audio,
+    scale_warning,
+    training_types,
+)
+from espnet_lenbias.options.espnet_tools import Tool
+
+
+@dataclass(frozen=True)
+class Input:
+    """What is decoded."""
+
+    tool: Tool
+    audio: Path | None
+    text: str | None
+
+    @property
+    def name(self) -> str:
+        """What titles, and the plot's file, call it."""
+        return "text" if self.audio is None else self.audio.stem
+
+    @property
+    def source(self) -> str:
+        """What messages call it."""
+        return "the text" if self.audio is None else str(self.audio)
+
+    def read(self) -> dict[str, Any]:
+        """Return the data by name, as ESPnet reads them from a data set.
+
+        Raises:
+            AudioError: The audio is cut off.
+        """
+        data: dict[str, Any] = {}
+        if self.audio is not None:
+            data["speech"] = read_audio(self.audio)
+        if self.text is not None:
+            assert self.tool.text is not None
+            data[self.tool.text] = self.text
+        return data
+
+
+def input_of(tool: Tool, path: Path | None, text: str | None) -> Input:
+    """Return what to decode.
+
+    Args:
+        tool: Whose model decodes.
+        path: An audio file, or of a translator of texts a file with one text.
+        text: The text to translate, or what the audio comes with.
+
+    Raises:
+        OSError: There is no such file.
+        ValueError: Says what is missing, or has no place.
+    """
+    if text is not None and not text.strip():
+        raise ValueError("text: there is nothing in it")
+    if tool.source == tool.text:  # a text alone
+        if (path is None) == (text is None):
+            raise ValueError(
+                f"text: {tool.key} translates a text: give one, with --text TEXT or in "
+                "a file in the place of AUDIO"
+            )
+        return Input(tool, None, _only_line(path) if path is not None else text)
+    if text is not None and tool.text is None:
+        raise ValueError(
+            f"text: {tool.key} takes no text, only audio: leave --text out, or say "
+            "whose model it is with --tool"
+        )
+    if path is None:
+        raise ValueError(f"AUDIO: {tool.key} decodes an audio file: name one")
+    check_audio_file(path)
+    return Input(tool, path, text)
+
+
+def check_input(given: Input, train_config: Mapping[str, Any]) -> str:
+    """Verify that audio is what a model was trained on; return a warning, or "".
+
+    Raises:
+        ValueError: It has another sampling rate.
+    """
+    if given.audio is None:
+        return ""
+    conf = train_config.get("frontend_conf")
+    check_rate(given.audio, audio_rate(given.audio), conf)
+    trained_on = training_types(train_config).get("speech")
+    return scale_warning(str(given.audio), "sound", False, trained_on)
+
+
+def _only_line(path: Path) -> str:
+    """Return the text of a file that holds one.
+
+    Raises:
+        OSError: There is no such file.
+        ValueError: It holds none, or several.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"there is no text file {path}: give a text with --text"
+        )
+    try:
+        lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
+    except UnicodeDecodeError as e:
+        raise ValueError(f"{path} is no text in UTF-8") from e
+    if len(lines) != 1:
+        raise ValueError(
+            f"{path} has {len(lines)} lines of text, and one is explained: give it with "
+            "--text"
+        )
+    return lines[0].strip()
