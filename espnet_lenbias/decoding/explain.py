@@ -8,7 +8,7 @@ config and from options, those of espnet_lenbias.bin.asr_inference:
     --beam_size 64  --ctc_weight 0.0  --lm_weight 0.6  --nbest 5  --ngpu 1
 
 What is not said is as ESPnet has it, but that the search is explicit_length and the
-five best hypotheses are shown.
+five best hypotheses are shown. AUDIO is a file that soundfile can read.
 """
 
 import argparse
@@ -41,13 +41,19 @@ _USAGE = (
     f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [--doubtful SCORE] "
     "[decoding options]"
 )
+# In capitals it is no key that a decode config has.
+_AUDIO = "AUDIO"
 # Other ways of naming a model.
 _MODEL = ("asr_train_config", "asr_model_file")
 _DEFAULTS = {"search": "explicit_length", "nbest": 5}
 
 
 def get_parser() -> argparse.ArgumentParser:
-    """Return the parser of what the command takes beyond the decoding options."""
+    """Return the parser of what the command takes beyond the decoding options.
+
+    AUDIO is not its own: only who knows the decoding options can tell it from their
+    values.
+    """
     parser = argparse.ArgumentParser(
         prog=_PROG,
         usage=_USAGE,
@@ -56,7 +62,6 @@ def get_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("audio", type=Path, metavar="AUDIO", help="a file that soundfile can read")
     add(
         "--model",
         required=True,
@@ -84,14 +89,15 @@ def main(cmd: Sequence[str] | None = None) -> int:
     parser = get_parser()
     own, rest = parser.parse_known_args(cmd)
     try:
-        check_audio_file(own.audio)
         args = decoding_options(own, rest)
+        audio: Path = args.audio
+        check_audio_file(audio)
         files = model_files(own.model)
         vars(args).update(files, model_tag=None)  # found already
         config = yaml.safe_load(Path(files["asr_train_config"]).read_text("utf-8"))
-        check_rate(own.audio, audio_rate(own.audio), config.get("frontend_conf"))
+        check_rate(audio, audio_rate(audio), config.get("frontend_conf"))
         trained_on = training_types(config).get("speech")
-        warning = scale_warning(str(own.audio), "sound", False, trained_on)
+        warning = scale_warning(str(audio), "sound", False, trained_on)
         make_output_dir(own.output_dir)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
@@ -106,18 +112,18 @@ def main(cmd: Sequence[str] | None = None) -> int:
     from espnet_lenbias.report.explanation import explain
     from espnet_lenbias.report.figures.saving import save
 
-    title = f"{own.audio.stem}, {args.search}, beam {args.beam_size}"
+    title = f"{audio.stem}, {args.search}, beam {args.beam_size}"
     try:
         model = load_model(args)
-        explanation = explain(model, read_audio(own.audio), title, own.doubtful)
+        explanation = explain(model, read_audio(audio), title, own.doubtful)
     except OptionError as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     except (TooShortUttError, MemoryError, RuntimeError, TypeError, ValueError) as e:
         # e.g. audio too short for the encoder, a model that is a transducer
-        parser.exit(1, f"{parser.prog}: error: {own.audio}: {reason(e)}\n")
+        parser.exit(1, f"{parser.prog}: error: {audio}: {reason(e)}\n")
     print(f"{title}\n\n{explanation.text}")
     if explanation.figure is not None:
-        name = f"{own.audio.stem}_{args.search}_beam{args.beam_size}.png"
+        name = f"{audio.stem}_{args.search}_beam{args.beam_size}.png"
         try:
             save(explanation.figure, own.output_dir / name)
         except OSError as e:
@@ -129,11 +135,11 @@ def main(cmd: Sequence[str] | None = None) -> int:
 def decoding_options(
     own: argparse.Namespace, rest: Sequence[str]
 ) -> argparse.Namespace:
-    """Return the options of decoding; exit with status 2 on a mistake.
+    """Return the options of decoding, and `audio`; exit with status 2 on a mistake.
 
     Args:
         own: The command's own options.
-        rest: The others on the command line.
+        rest: The others on the command line, and AUDIO.
     """
     parser = inference_parser(ASR.module)
     parser.prog, parser.usage = _PROG, _USAGE
@@ -142,11 +148,11 @@ def decoding_options(
     parser.set_defaults(**_DEFAULTS)
     for action in parser._actions:
         if action.dest == "data_path_and_name_and_type":
-            # Not as an option: there commas part the name of a file from its kind.
-            action.default = [(str(own.audio), "speech", "sound")]
-            action.required = False
+            action.default, action.required = [], False
+    parser.add_argument(_AUDIO, type=Path)
     required = ["--output_dir", str(own.output_dir), "--model_tag", own.model]
     args = parse(parser, [*required, *rest])
+    args.audio = vars(args).pop(_AUDIO)
     named = {key for key in _MODEL if getattr(args, key) is not None}
     if named or args.model_tag != own.model:
         key = min(named, default="model_tag")
