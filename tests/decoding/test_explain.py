@@ -195,7 +195,11 @@ def test_what_is_missing_is_named(options, missing, capsys):
 @pytest.mark.parametrize("place", range(4))
 def test_audio_stands_anywhere_between_options(place, tmp_path):
     """A number behind an option is its value, not the audio."""
-    options = [["--model", PACKED], ["--beam_size", "7"], ["--output_dir", str(tmp_path)]]
+    options = [
+        ["--model", PACKED],
+        ["--beam_size", "7"],
+        ["--output_dir", str(tmp_path)],
+    ]
     options.insert(place, ["4"])
     own, rest = explain.get_parser().parse_known_args(sum(options, []))
     args = explain.decoding_options(own, rest)
