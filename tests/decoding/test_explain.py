@@ -195,13 +195,9 @@ def test_what_is_missing_is_named(options, missing, capsys):
 @pytest.mark.parametrize("place", range(4))
 def test_audio_stands_anywhere_between_options(place, tmp_path):
     """A number behind an option is its value, not the audio."""
-    options = [
-        ["--model", PACKED],
-        ["--beam_size", "7"],
-        ["--output_dir", str(tmp_path)],
-    ]
-    options.insert(place, ["4"])
-    own, rest = explain.get_parser().parse_known_args(sum(options, []))
+    options = ["--model", PACKED, "--beam_size", "7", "--output_dir", str(tmp_path)]
+    options.insert(2 * place, "4")
+    own, rest = explain.get_parser().parse_known_args(options)
     args = explain.decoding_options(own, rest)
     assert (args.audio, args.beam_size) == (Path("4"), 7)
 
