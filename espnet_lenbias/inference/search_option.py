@@ -14,7 +14,7 @@ from espnet_lenbias.inference.audio_checks import (
     check_audio,
     short_audio_named,
 )
-from espnet_lenbias.inference.ctc_checks import check_ctc
+from espnet_lenbias.inference.ctc_checks import check_ctc, check_ctc_precision
 from espnet_lenbias.inference.model_checks import (
     check_labels,
     check_parameters,
@@ -26,7 +26,7 @@ from espnet_lenbias.inference.model_loading import (
 )
 from espnet_lenbias.inference.use_search import use_search
 from espnet_lenbias.options.packed_model import model_files
-from espnet_lenbias.options.precision import check_decoder_dtype
+from espnet_lenbias.options.precision import check_decoder_dtype, check_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
     check_espnet_options,
@@ -88,6 +88,8 @@ class SearchOptionMixin(_EspnetClass):
         self.search = ESPNET
         self.batch_size = batch_size
         check_ctc(self)
+        if search == ESPNET:
+            check_ctc_precision(self)
         if search != ESPNET:
             use_search(self, search, decoder_dtype=decoder_dtype, **conf)
 
@@ -142,6 +144,7 @@ class SearchOptionMixin(_EspnetClass):
         checked = _checked_of(search, given.arguments)
         given.arguments.update(check_espnet_options(search, checked))
         check_nbest(conf, given.arguments)
+        check_dtype(given.arguments)
         check_decoder_dtype(search, decoder_dtype, given.arguments)
         defaults = {
             name: parameter.default

@@ -18,7 +18,11 @@ import yaml
 from espnet_lenbias.options.data_files import KEYED, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.packed_model import check_tag
-from espnet_lenbias.options.precision import DECODER_DTYPES, check_decoder_dtype
+from espnet_lenbias.options.precision import (
+    DECODER_DTYPES,
+    check_decoder_dtype,
+    check_dtype,
+)
 from espnet_lenbias.options.registry import (
     ESPNET,
     available_searches,
@@ -110,6 +114,7 @@ def parse(
         args.search_conf = check_search_conf(args.search, args.search_conf)
         options.update(check_espnet_options(args.search, _said(options)))
         check_nbest(args.search_conf, options)
+        check_dtype(options)
         check_decoder_dtype(args.search, args.decoder_dtype, options)
         _check_files(options)
     except (ValueError, OSError) as e:
