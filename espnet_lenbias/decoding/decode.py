@@ -77,6 +77,7 @@ def load_model(args: argparse.Namespace, tool: Tool = ASR) -> Any:
         **options,
     )
     refuse_no_frames(model.beam_search)
+    model.warns_of_scale = False  # whoever reads the audio does, with its source
     return model
 
 

@@ -20,6 +20,7 @@ import yaml
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.audio_files import (
+    are_large,
     audio_rate,
     check_audio_file,
     check_rate,
@@ -97,7 +98,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
         config = yaml.safe_load(Path(files["asr_train_config"]).read_text("utf-8"))
         check_rate(audio, audio_rate(audio), config.get("frontend_conf"))
         trained_on = training_types(config).get("speech")
-        warning = scale_warning(str(audio), "sound", False, trained_on)
+        speech = read_audio(audio)
+        warning = scale_warning(str(audio), "sound", are_large(speech), trained_on)
         make_output_dir(own.output_dir)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
@@ -115,7 +117,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     title = f"{audio.stem}, {args.search}, beam {args.beam_size}"
     try:
         model = load_model(args)
-        explanation = explain(model, read_audio(audio), title, own.doubtful)
+        explanation = explain(model, speech, title, own.doubtful)
     except OptionError as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     except (TooShortUttError, MemoryError, RuntimeError, TypeError, ValueError) as e:

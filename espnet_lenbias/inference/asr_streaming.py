@@ -11,7 +11,6 @@ from espnet_lenbias.errors import AudioError
 from espnet_lenbias.espnet_compat import Speech2TextStreaming as EspnetStreaming
 from espnet_lenbias.inference.audio_checks import (
     Audio,
-    as_samples,
     check_audio,
     check_samples,
     is_finite,
@@ -68,7 +67,7 @@ class Speech2TextStreaming(SearchOptionMixin, EspnetStreaming):
             check_samples(speech, "the chunk", before)
             if not is_finite(speech):
                 raise AudioError("the chunk holds NaN or infinity")
-            samples = as_samples(speech)
+            samples = self._samples(speech)
             if is_short(sum(self._lengths)):
                 self._lengths.append(len(samples))
             if not is_final:

@@ -10,7 +10,7 @@ import torch
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.inference.audio_checks import (
     Audio,
-    as_samples,
+    Samples,
     check_audio,
     short_audio_named,
 )
@@ -43,7 +43,7 @@ else:
     _EspnetClass = object
 
 
-class SearchOptionMixin(_EspnetClass):
+class SearchOptionMixin(Samples, _EspnetClass):
     """Adds the choice of a search to an inference class of ESPnet, its next base.
 
     The class takes all that ESPnet's takes, and:
@@ -85,6 +85,7 @@ class SearchOptionMixin(_EspnetClass):
             super().__init__(*given.args, **given.kwargs)
         check_parameters(self, options)
         check_bpe_model(self)
+        self._adapt()
         self.search = ESPNET
         self.batch_size = batch_size
         check_ctc(self)
@@ -169,6 +170,9 @@ class SearchOptionMixin(_EspnetClass):
             OptionError: Names the option that is wrong.
         """
 
+    def _adapt(self) -> None:
+        """Change what only this class's models need changed, once they are loaded."""
+
 
 def _checked_of(search: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Leave out what only ESPnet's own search looks at: `batch_size`, which may be 0."""
@@ -197,7 +201,7 @@ class SpeechSearchOptionMixin(SearchOptionMixin):
         if self.search == ESPNET:
             return super().__call__(speech, *args, **kwargs)
         check_audio(speech)
-        samples = as_samples(speech)
+        samples = self._samples(speech)
         with short_audio_named(samples, self._encode):
             return super().__call__(samples, *args, **kwargs)
 

@@ -242,6 +242,15 @@ def test_a_model_without_ctc(search):
         Speech2Text.from_pretrained(str(WITHOUT_CTC), search=search)
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    [{"lang_prompt_token": "<|en|>"}, {"nlp_prompt_token": "x"}, {"lid_prompt": True}],
+)
+def test_a_prompt_for_a_model_that_takes_none(prompt, transformer_model):
+    with pytest.raises(OptionError, match=f"{next(iter(prompt))}: only Whisper models"):
+        Speech2Text(**transformer_model.files, **prompt)
+
+
 @pytest.mark.parametrize("key", ["quantize_asr_model", "quantize_lm"])
 @pytest.mark.parametrize("search", ["espnet", "explicit_length"])
 def test_quantized_weights_are_refused_before_a_model_is_loaded(key, search):
