@@ -95,7 +95,6 @@ if TYPE_CHECKING:
     from espnet2.legacy.nets.scorers.length_bonus import LengthBonus as LengthBonus
     from espnet2.lm.seq_rnn_lm import SequentialRNNLM as SequentialRNNLM
     from espnet2.lm.transformer_lm import TransformerLM as TransformerLM
-    from espnet2.main_funcs.pack_funcs import unpack as unpack
     from espnet2.tasks.asr import ASRTask as ASRTask
     from espnet2.tasks.mt import MTTask as MTTask
     from espnet2.tasks.s2t import S2TTask as S2TTask
@@ -167,7 +166,6 @@ _ELSEWHERE = {
     "ESPnetDataset": "espnet2.train.dataset",
     "Speech2TextStreaming": "espnet2.bin.asr_inference_streaming",
     "set_all_random_seed": "espnet2.torch_utils.set_all_random_seed",
-    "unpack": "espnet2.main_funcs.pack_funcs",
 }
 
 

@@ -12,6 +12,7 @@ from espnet_lenbias.decoding.preprocessing import build_preprocessing
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
 from espnet_lenbias.options.audio_files import (
+    are_large,
     check_rate,
     check_whole,
     scale_warning,
@@ -111,8 +112,8 @@ class Utterances(torch.utils.data.Dataset[Any]):
         for name, (_, kind) in self.dataset.debug_info.items():
             if kind == "kaldi_ark" or kind in SOUND:
                 source = self._source(name, key)
-                whole = _are_whole_numbers(data[name])
-                warning = scale_warning(source, kind, whole, self.trained_on.get(name))
+                large = are_large(data[name])
+                warning = scale_warning(source, kind, large, self.trained_on.get(name))
                 if warning:
                     return warning
         return ""
@@ -168,11 +169,6 @@ def _place(source: str) -> tuple[str, int]:
     """Return file and offset of what Kaldi's lists name: `file.ark:offset`, `file`."""
     path, _, offset = source.rpartition(":")
     return (path, int(offset)) if path and offset.isdigit() else (source, 0)
-
-
-def _are_whole_numbers(samples: np.ndarray) -> bool:
-    """Tell whether samples are integers beyond -1 to 1; ESPnet has made floats of them."""
-    return bool((abs(samples) > 1).any() and (samples == np.rint(samples)).all())
 
 
 def build_dataset(

@@ -18,7 +18,7 @@ from typing import Any
 
 from espnet_lenbias.decoding.batches import choose_batches, takes_bins
 from espnet_lenbias.decoding.folder_lock import locked
-from espnet_lenbias.decoding.log_markers import audio_warnings
+from espnet_lenbias.decoding.log_markers import utterance_warnings
 from espnet_lenbias.decoding.log_repeats import repeats_said_once
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.decoding.run_log import FORMAT, kept_markers, log_kept
@@ -72,7 +72,7 @@ def run(
         with locked(folder):
             results = ResultFolder(folder, data, run_options(args))
             print(commandline(), file=sys.stderr)
-            with repeats_said_once(), audio_warnings() as warnings:
+            with repeats_said_once(), utterance_warnings() as warnings:
                 failures = _decode_pending(tool, args, results, decode)
     except (OptionError, OtherRunError) as e:
         show_cause(args.log_level)

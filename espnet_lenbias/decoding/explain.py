@@ -11,7 +11,7 @@ options, those of espnet_lenbias.bin.asr_inference or of the other tool:
     --lang_sym eng  --task_sym st_deu
 
 What is not said is as ESPnet has it, but that the search is explicit_length and the
-five best hypotheses are shown.
+five best hypotheses are shown. AUDIO is a file that soundfile can read.
 """
 
 import argparse
@@ -167,7 +167,7 @@ def decoding_options(
     Args:
         tool: Whose options they are.
         own: The command's own options.
-        rest: The others on the command line.
+        rest: The others on the command line, and AUDIO.
     """
     parser = inference_parser(tool.module)
     parser.prog, parser.usage = _PROG, _USAGE

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.options.audio_files import (
+    are_large,
     audio_rate,
     check_audio_file,
     check_rate,
@@ -88,6 +89,7 @@ def check_input(given: Input, train_config: Mapping[str, Any]) -> str:
     """Verify that audio is what a model was trained on; return a warning, or "".
 
     Raises:
+        AudioError: The audio is cut off.
         ValueError: It has another sampling rate.
     """
     if given.audio is None:
@@ -95,7 +97,8 @@ def check_input(given: Input, train_config: Mapping[str, Any]) -> str:
     conf = train_config.get("frontend_conf")
     check_rate(given.audio, audio_rate(given.audio), conf)
     trained_on = training_types(train_config).get("speech")
-    return scale_warning(str(given.audio), "sound", False, trained_on)
+    large = are_large(read_audio(given.audio))
+    return scale_warning(str(given.audio), "sound", large, trained_on)
 
 
 def _only_line(path: Path) -> str:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from espnet_lenbias.search.log_best import UTTERANCE
+from espnet_lenbias.search.log_best import LIMIT, UTTERANCE
 
 _START = "speech length"
 _END = "best hypo"
@@ -25,6 +25,12 @@ AUDIO_WARNINGS = {
     "espnet_lenbias_window": "are longer than what the model hears at once, so their "
     "texts lack the rest: cut the audio into pieces and decode into another folder, or "
     "decode it in Python with decode_long, which s2t (OWSM) has",
+}
+
+# Likewise of the records that warn of an output.
+_OUTPUT_WARNINGS = {
+    LIMIT: "have texts that the length limit may have cut: see the warnings above, and "
+    "decode into another folder with a larger maxlenratio",
 }
 
 
@@ -52,31 +58,36 @@ def paired_markers(keys: Sequence[str]) -> Iterator[None]:
                     handler.handle(record)
 
 
-class AudioWarnings(logging.Handler):
-    """Counts the warnings of audio, those of workers too."""
+class UtteranceWarnings(logging.Handler):
+    """Counts the utterances with a warning of some kind, those of workers too."""
+
+    _kinds = AUDIO_WARNINGS | _OUTPUT_WARNINGS
 
     def __init__(self) -> None:
         super().__init__()
-        self.counts = dict.fromkeys(AUDIO_WARNINGS, 0)
+        # Utterances can have several such warnings: of several speakers, of the source
+        # text.
+        self._found: dict[str, set[str]] = {kind: set() for kind in self._kinds}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Count a record."""
-        for kind in self.counts:
-            self.counts[kind] += hasattr(record, kind)
+        """Count the utterance of a record, whose message begins with its key."""
+        for kind, found in self._found.items():
+            if hasattr(record, kind):
+                found.add(record.getMessage().partition(": ")[0])
 
     def summary(self, total: int) -> list[str]:
         """Return a line for each kind that there was, of so many utterances."""
         return [
-            f"{n} of {total} utterances {AUDIO_WARNINGS[kind]}"
-            for kind, n in self.counts.items()
-            if n
+            f"{len(found)} of {total} utterances {self._kinds[kind]}"
+            for kind, found in self._found.items()
+            if found
         ]
 
 
 @contextmanager
-def audio_warnings() -> Iterator[AudioWarnings]:
-    """Count, within the context, the warnings of audio."""
-    counter = AudioWarnings()
+def utterance_warnings() -> Iterator[UtteranceWarnings]:
+    """Count, within the context, the warnings of utterances."""
+    counter = UtteranceWarnings()
     logging.getLogger().addHandler(counter)
     try:
         yield counter

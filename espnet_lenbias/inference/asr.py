@@ -1,26 +1,29 @@
 """ESPnet's speech recognition with another search."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
 import torch
 from espnet2.bin import asr_inference as espnet_asr
 
-from espnet_lenbias.errors import AudioError
+from espnet_lenbias.errors import AudioError, OptionError
 from espnet_lenbias.espnet_compat import OneByOne, decodes_batches
 from espnet_lenbias.inference.audio_checks import (
     Audio,
-    as_samples,
     check_audio,
     check_samples,
     short_audio_named,
 )
+from espnet_lenbias.inference.ctc_checks import train_config
 from espnet_lenbias.inference.encoding import encode_alone, padded
 from espnet_lenbias.inference.search_option import SpeechSearchOptionMixin
 from espnet_lenbias.inference.whisper import without_primer
 from espnet_lenbias.options.registry import ESPNET
+
+# ESPnet's options for what outputs start with, which it leaves aside for other models.
+_PROMPTS = ("lang_prompt_token", "nlp_prompt_token", "lid_prompt")
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +43,18 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
         >>> hypothesis.score  # log-prob of the text and its length
 
     """
+
+    @classmethod
+    def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:
+        """Verify that what a prompt is made of is for a Whisper model."""
+        given = [key for key in _PROMPTS if options.get(key)]
+        config = train_config(options, "asr") if given else {}
+        model = options.get("bpemodel") or config.get("bpemodel")
+        if config and not str(model).startswith("whisper_"):
+            raise OptionError(
+                f"{given[0]}: only Whisper models take a prompt, and this one has the "
+                f"bpemodel {model}: leave {given[0]} out"
+            )
 
     def __call__(self, speech: Audio | Sequence[Audio]) -> Any:
         """Decode one utterance, or a list of them as one batch.
@@ -126,7 +141,7 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
             AudioError: The utterance cannot be decoded.
         """
         check_audio(wave)
-        samples = as_samples(wave)
+        samples = self._samples(wave)
         # asr.sh counts these lines, one an utterance
         logger.info(f"speech length: {len(samples)}")
         with short_audio_named(samples, self._encode):

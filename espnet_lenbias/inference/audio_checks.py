@@ -1,5 +1,6 @@
 """Audio that is handed to an inference object: is it some, and enough?"""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,13 @@ import torch
 
 from espnet_lenbias.errors import AudioError, ScorerError
 from espnet_lenbias.espnet_compat import TooShortUttError
+from espnet_lenbias.options.audio_files import (
+    are_large,
+    array_warning,
+    training_types,
+)
+
+logger = logging.getLogger(__name__)
 
 Audio = torch.Tensor | np.ndarray  # (samples,)
 
@@ -121,6 +129,31 @@ def as_samples(wave: Audio) -> torch.Tensor:
     if samples.is_floating_point():
         return samples
     return samples.float() / -float(torch.iinfo(samples.dtype).min)
+
+
+class Samples:
+    """Makes tensors of audio, and warns, once for an object, of another scale."""
+
+    # Whether the scale is looked at.
+    warns_of_scale = True
+
+    def _samples(self, wave: Audio) -> torch.Tensor:
+        """Return samples as :func:`as_samples` does."""
+        samples = as_samples(wave)
+        if self.warns_of_scale:
+            warning = array_warning(are_large(samples), self._trained_on())
+            if warning:
+                logger.warning(f"{warning}; this is said once")
+                self.warns_of_scale = False
+        return samples
+
+    def _trained_on(self) -> str | None:
+        """Return the type of the audio in training; None: not known."""
+        for tool in ("asr", "s2t", "st"):
+            args = getattr(self, f"{tool}_train_args", None)
+            if args is not None:
+                return training_types(vars(args)).get("speech")
+        return None
 
 
 @contextmanager

@@ -33,6 +33,26 @@ def _check_search(search: Any, key: str) -> None:
         raise _no_ctc(key, search.weights["ctc"])
 
 
+def check_ctc_precision(model: Any) -> None:
+    """Verify that ESPnet's own search can compute CTC prefix scores in a model's dtype.
+
+    Its scorer has -1e10 for zero, which is beyond float16.
+
+    Args:
+        model: An inference object, with ESPnet's search.
+
+    Raises:
+        OptionError: It cannot.
+    """
+    scorers = getattr(model.beam_search, "scorers", {})
+    half = getattr(model, "dtype", "") == "float16"
+    if half and isinstance(scorers.get("ctc"), CTCPrefixScorer):
+        raise OptionError(
+            "dtype: ESPnet's search cannot compute CTC scores in float16: leave dtype "
+            "out, set ctc_weight to 0.0, or say search: explicit_length"
+        )
+
+
 def check_ctc_weight(ctc_weight: float, has_ctc: bool) -> None:
     """Verify the weight of a CTC that ESPnet would not find while it builds the search.
 
@@ -60,7 +80,10 @@ def check_st_ctc(options: Mapping[str, Any]) -> None:
 
 
 def _no_ctc(key: str, weight: float) -> OptionError:
-    return OptionError(f"{key} is {weight}, and the model has no CTC: set {key}: 0.0")
+    return OptionError(
+        f"{key} is {weight}, and the model has no CTC: set {key}: 0.0 (in Python "
+        f"{key}=0.0)"
+    )
 
 
 def has_source_search(model: Any) -> bool:

@@ -1,15 +1,16 @@
 """ESPnet's text translation with another search."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from espnet2.bin import mt_inference as espnet_mt
 
+from espnet_lenbias.espnet_compat import MTTask
 from espnet_lenbias.inference.ctc_checks import check_ctc_weight, train_config
 from espnet_lenbias.inference.search_option import SearchOptionMixin
-from espnet_lenbias.options.registry import ESPNET
+from espnet_lenbias.inference.source_text import SourceText, source_ids
 
 
 class Text2Text(SearchOptionMixin, espnet_mt.Text2Text):
@@ -23,25 +24,37 @@ class Text2Text(SearchOptionMixin, espnet_mt.Text2Text):
         >>> text2text = Text2Text(
         ...     "config.yaml", "model.pth", beam_size=64, search="explicit_length"
         ... )
-        >>> text, tokens, token_ids, hypothesis = text2text(source_ids)[0]
+        >>> text, tokens, token_ids, hypothesis = text2text("a source text")[0]
 
     """
 
-    def __call__(self, src_text: torch.Tensor | np.ndarray) -> Any:
-        """Translate one text.
+    def __call__(self, src_text: SourceText | Sequence[SourceText]) -> Any:
+        """Translate one text, or each of a list of them.
 
         Args:
-            src_text: (L,) its token ids.
+            src_text: A text, or (L,) its token ids; or a list of such.
 
         Returns:
-            The n-best list, (text, tokens, token ids, hypothesis) each, best first.
+            The n-best list, (text, tokens, token ids, hypothesis) each, best first; of
+            a list such a list for each text.
 
         Raises:
-            ValueError: There are no tokens.
+            TypeError: It is neither a text nor token ids.
+            ValueError: There are no tokens, or some that the model does not have.
         """
-        if self.search != ESPNET and not len(src_text):
-            raise ValueError("the source text is empty")
-        return super().__call__(src_text)
+        if not isinstance(src_text, list | tuple):
+            return super().__call__(self._ids(src_text, "the source text"))
+        ids = [self._ids(t, f"text {i} of the list") for i, t in enumerate(src_text)]
+        return [super(Text2Text, self).__call__(text) for text in ids]
+
+    def _ids(self, text: Any, name: str) -> torch.Tensor | np.ndarray:
+        """Return a source text as token ids; see :func:`source_ids`."""
+        if isinstance(text, str) and not hasattr(self, "_preprocess"):
+            args = self.mt_train_args
+            self._preprocess = MTTask.build_preprocess_fn(args, False)
+        preprocess = getattr(self, "_preprocess", None)
+        n_tokens = len(self.mt_train_args.src_token_list)
+        return source_ids(text, preprocess, n_tokens, name)
 
     @classmethod
     def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:

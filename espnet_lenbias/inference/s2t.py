@@ -1,14 +1,17 @@
 """ESPnet's speech-to-text of many languages and tasks (OWSM) with another search."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from espnet2.bin import s2t_inference as espnet_s2t
 
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import decodes_batches
-from espnet_lenbias.inference.audio_checks import Audio, as_samples, check_audio
+from espnet_lenbias.inference.audio_checks import Audio, check_audio
+from espnet_lenbias.inference.ctc_checks import train_config
 from espnet_lenbias.inference.search_option import SearchOptionMixin
+from espnet_lenbias.inference.symbols import Symbols, check_symbol
 from espnet_lenbias.options.registry import ESPNET
 
 
@@ -30,6 +33,31 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
 
     """
 
+    @classmethod
+    def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:
+        """Verify that a model has the symbols of the prompt."""
+        if options["predict_time"] and options["ctc_weight"] > 0:
+            raise OptionError(
+                f"predict_time: CTC, whose ctc_weight is {options['ctc_weight']}, cannot "
+                "predict timestamps: set ctc_weight to 0.0"
+            )
+        config = train_config(options, "s2t")
+        tokens = config.get("token_list")
+        if not isinstance(tokens, list):
+            return
+        for key in ("lang_sym", "task_sym"):
+            check_symbol(key, options[key], tokens)
+        conf = config.get("preprocessor_conf") or {}
+        first_time = conf.get("first_time_symbol")
+        if options["predict_time"] and first_time is not None:
+            check_symbol("predict_time", first_time, tokens)
+
+    def _adapt(self) -> None:
+        """Have symbols that are handed over later named, too, if there are none such."""
+        token2id = getattr(self.converter, "token2id", None)
+        if token2id is not None:  # a Whisper model's converter has none
+            self.converter.token2id = Symbols(token2id)
+
     def __call__(self, speech: Audio, *args: Any, **kwargs: Any) -> Any:
         """Decode one utterance, padded or cut to the window of the model.
 
@@ -47,7 +75,7 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
         """
         if self.search != ESPNET:
             check_audio(speech)
-            speech = as_samples(speech)
+            speech = self._samples(speech)
         return super().__call__(speech, *args, **kwargs)
 
     def batch_decode(
@@ -76,9 +104,9 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
             for i, wave in enumerate(speech):
                 check_audio(wave, f"utterance {i} of the batch")
             if isinstance(speech, Audio):
-                speech = as_samples(speech)
+                speech = self._samples(speech)
             else:
-                speech = [as_samples(wave) for wave in speech]
+                speech = [self._samples(wave) for wave in speech]
         decode = partial(super().batch_decode, speech, *args, **kwargs)
         results: list[Any] = self._decided(decode)
         return results

@@ -11,11 +11,11 @@ import torch
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.inference.audio_checks import (
     Audio,
-    as_samples,
+    Samples,
     check_audio,
     short_audio_named,
 )
-from espnet_lenbias.inference.ctc_checks import check_ctc
+from espnet_lenbias.inference.ctc_checks import check_ctc, check_ctc_precision
 from espnet_lenbias.inference.model_checks import (
     check_labels,
     check_parameters,
@@ -41,7 +41,7 @@ from espnet_lenbias.options.espnet_tools import tool_of
 from espnet_lenbias.options.fast_yaml import fast_yaml
 from espnet_lenbias.options.packed_model import check_owner, model_files
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS, check_posteriors
-from espnet_lenbias.options.precision import check_decoder_dtype
+from espnet_lenbias.options.precision import check_decoder_dtype, check_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
     check_espnet_options,
@@ -59,7 +59,7 @@ else:
     _EspnetClass = object
 
 
-class SearchOptionMixin(_EspnetClass):
+class SearchOptionMixin(Samples, _EspnetClass):
     """Adds the choice of a search to an inference class of ESPnet, its next base.
 
     The class takes all that ESPnet's takes, and:
@@ -131,10 +131,13 @@ class SearchOptionMixin(_EspnetClass):
         check_parameters(self, options)
         check_bpe_model(self)
         check_order_of_pieces(self)
+        self._adapt()
         self.search = ESPNET
         self.batch_size = batch_size
         check_ctc(self)
         set_up_whisper(self)
+        if search == ESPNET:
+            check_ctc_precision(self)
         if search != ESPNET:
             use_search(self, search, decoder_dtype=decoder_dtype, **conf)
         elif self.posterior_options.changes_results:
@@ -210,6 +213,7 @@ class SearchOptionMixin(_EspnetClass):
         checked = _checked_of(search, given.arguments)
         given.arguments.update(check_espnet_options(search, checked))
         check_nbest(conf, given.arguments)
+        check_dtype(given.arguments)
         check_decoder_dtype(search, decoder_dtype, given.arguments)
         defaults = {
             name: parameter.default
@@ -241,6 +245,9 @@ class SearchOptionMixin(_EspnetClass):
             OptionError: Names the option that is wrong.
         """
 
+    def _adapt(self) -> None:
+        """Change what only this class's models need changed, once they are loaded."""
+
 
 def _checked_of(search: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Leave out what only ESPnet's own search looks at: `batch_size`, which may be 0."""
@@ -269,7 +276,7 @@ class SpeechSearchOptionMixin(SearchOptionMixin):
         if self.search == ESPNET:
             return super().__call__(speech, *args, **kwargs)
         check_audio(speech)
-        samples = as_samples(speech)
+        samples = self._samples(speech)
         with short_audio_named(samples, self._encode):
             return without_primer(self, super().__call__(samples, *args, **kwargs))
 

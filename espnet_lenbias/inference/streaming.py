@@ -10,7 +10,6 @@ import torch
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.inference.audio_checks import (
     Audio,
-    as_samples,
     check_audio,
     check_samples,
     is_finite,
@@ -54,7 +53,7 @@ class StreamingSearchMixin(SearchOptionMixin):
             check_samples(speech, "the chunk", self._waiting())
             if not is_finite(speech):
                 raise AudioError("the chunk holds NaN or infinity")
-            samples = as_samples(speech)
+            samples = self._samples(speech)
             if is_short(sum(self._lengths)):
                 self._lengths.append(len(samples))
             if not is_final:

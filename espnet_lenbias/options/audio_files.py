@@ -30,6 +30,9 @@ _NO_SIZE = 0x7FFF0000
 # that is not there.
 _SLACK = 0.01
 
+# Samples above this are no loud ones of -1 to 1: that would be 18 dB of clipping.
+_LOUD = 8.0
+
 
 def audio_rate(path: Path) -> int:
     """Return the sampling rate of an audio file.
@@ -130,32 +133,70 @@ def read_audio(path: Path) -> "np.ndarray":
     return samples
 
 
-def scale_warning(
-    source: str, kind: str, integers: bool, trained_on: str | None
-) -> str:
+def are_large(samples: Any) -> bool:
+    """Tell whether samples are beyond -1 to 1, not by clipping, but by their scale.
+
+    Args:
+        samples: A numpy array, or a tensor; ESPnet has made floats of integers.
+    """
+    peaks = abs(samples)
+    if not bool((peaks > 1).any()):
+        return False
+    return bool((peaks > _LOUD).any()) or bool((samples == samples.round()).all())
+
+
+def scale_warning(source: str, kind: str, large: bool, trained_on: str | None) -> str:
     """Return what is wrong with how large samples are; "" if nothing is known to be.
 
     ESPnet hands whole numbers on as they are, up to 32768 for 16 bits, where
-    `kaldi_ark` reads a WAV; `sound` always gives -1 to 1. A model hears well only what
-    is as large as in its training.
+    `kaldi_ark` reads a WAV; `sound` gives -1 to 1, but for a file of floats that goes
+    beyond. A model hears well only what is as large as in its training.
 
     Args:
         source: Where the audio comes from.
         kind: ESPnet's type of the data: `sound`, `kaldi_ark`.
-        integers: Whether the samples that were read are whole numbers.
+        large: See :func:`are_large`.
         trained_on: The type of the data in training; None: not known.
     """
-    if integers and trained_on in SOUND:
+    if kind == "kaldi_ark" and large and trained_on in SOUND:
         return (
-            f"{source}: {kind} gives whole numbers, which ESPnet does not scale, and the "
-            f"model was trained on {trained_on}, from -1 to 1: write the audio into "
-            "files, and decode them with the type sound"
+            f"{source}: {kind} gives samples beyond -1 to 1, which ESPnet does not "
+            f"scale, and the model was trained on {trained_on}, from -1 to 1: write the "
+            "audio into files, and decode them with the type sound"
         )
-    if kind in SOUND and trained_on == "kaldi_ark":
+    if kind in SOUND and large and trained_on != "kaldi_ark":
+        return (
+            f"{source}: its samples go far beyond -1 to 1, and the model takes samples "
+            "from -1 to 1: write the file anew with samples divided by what is 1 there, "
+            "such as 32768"
+        )
+    if kind in SOUND and not large and trained_on == "kaldi_ark":
         return (
             f"{source}: {kind} gives samples from -1 to 1, and the model was trained on "
             "kaldi_ark, which for WAV gives whole numbers up to 32768: decode with the "
             "type kaldi_ark, unless the archives of the training were FLAC"
+        )
+    return ""
+
+
+def array_warning(large: bool, trained_on: str | None) -> str:
+    """Return what is wrong with how large the samples of an array in Python are.
+
+    Args:
+        large: See :func:`are_large`; integers have been scaled by their range.
+        trained_on: See :func:`scale_warning`.
+    """
+    if large and trained_on != "kaldi_ark":
+        return (
+            "the audio: its samples go far beyond -1 to 1, and the model takes samples "
+            "from -1 to 1: divide them by what is 1 there, such as 32768, or hand over "
+            "integers"
+        )
+    if not large and trained_on == "kaldi_ark":
+        return (
+            "the audio: its samples are from -1 to 1, and the model was trained on "
+            "kaldi_ark, which for WAV gives whole numbers up to 32768: hand over floats "
+            "up to 32768, unless the archives of the training were FLAC"
         )
     return ""
 

@@ -25,7 +25,11 @@ from espnet_lenbias.options.posteriors import (
     add_posterior_options,
     check_posteriors,
 )
-from espnet_lenbias.options.precision import DECODER_DTYPES, check_decoder_dtype
+from espnet_lenbias.options.precision import (
+    DECODER_DTYPES,
+    check_decoder_dtype,
+    check_dtype,
+)
 from espnet_lenbias.options.registry import (
     ESPNET,
     available_searches,
@@ -119,6 +123,7 @@ def parse(
         args.search_conf = check_search_conf(args.search, args.search_conf)
         options.update(check_espnet_options(args.search, _said(options)))
         check_nbest(args.search_conf, options)
+        check_dtype(options)
         check_decoder_dtype(args.search, args.decoder_dtype, options)
         of_nbest = {key: options[key] for key in POSTERIOR_OPTIONS}
         checked = check_posteriors(args.search, args.search_conf, of_nbest, options)

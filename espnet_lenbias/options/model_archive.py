@@ -7,13 +7,14 @@ the disk, or keep the reader busy for ever.
 import shutil
 import stat
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
 
 from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.unpacked_model import LISTING, LOCK
 
 # Nothing that is trained packs so well: weights hardly at all, text to a tenth.
 _LARGEST_RATIO = 200
@@ -21,23 +22,35 @@ _LARGEST_RATIO = 200
 _HARMLESS = 2**24
 # All members together, unpacked; the disk's free space is a limit too.
 _MOST_BYTES = 2**36
-# A yaml file, and the values in it when its aliases are written out.
+# A model holds some ten files.
+_MOST_MEMBERS = 10**5
+# A yaml file, all together, and the values in one when its aliases are written out.
 _MOST_YAML_BYTES = 2**23
+_MOST_YAML_BYTES_TOGETHER = 2**25
 _MOST_YAML_VALUES = 10**7
 
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-def check_members(archive: Path, folder: Path) -> None:
+
+def check_members(archive: Path, folder: Path) -> list[str]:
     """Verify the members of a zip archive, by its table of contents and its yaml files.
 
     Args:
         archive: A zip file.
         folder: Where it is to be unpacked, below which there is room for all of it.
 
+    Returns:
+        The names of the files in it.
+
     Raises:
         OptionError: Names the member, and what is wrong with it.
     """
     with zipfile.ZipFile(archive) as packed:
         members = packed.infolist()
+        if len(members) > _MOST_MEMBERS:
+            raise OptionError(
+                f"model_tag: {archive} holds {len(members)} files, which no model does"
+            )
         for member in members:
             problem = _problem(member)
             if problem:
@@ -51,9 +64,17 @@ def check_members(archive: Path, folder: Path) -> None:
                 f"model_tag: {archive} unpacks to {total} bytes, and there is room for "
                 f"{room} in {folder}"
             )
-        for member in members:
-            if member.filename.endswith((".yaml", ".yml")):
-                _check_yaml(packed, member, archive)
+        names = list(dict.fromkeys(m.filename for m in members if not m.is_dir()))
+        _check_folders(names, archive)
+        yamls = [m for m in members if m.filename.endswith((".yaml", ".yml"))]
+        together = sum(member.file_size for member in yamls)
+        for member in yamls:
+            _check_yaml(packed, member, archive)
+            if together > _MOST_YAML_BYTES_TOGETHER:
+                raise OptionError(
+                    f"model_tag: {archive} holds yaml files of {together} bytes"
+                )
+        return names
 
 
 def _problem(member: zipfile.ZipInfo) -> str:
@@ -61,6 +82,8 @@ def _problem(member: zipfile.ZipInfo) -> str:
     path = PurePosixPath(member.filename.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts:
         return "would be unpacked outside of its folder"
+    if path.name == LOCK or path.name.startswith(LISTING):
+        return "has a name that the cache of unpacked models keeps for itself"
     mode = member.external_attr >> 16
     if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
         return "is a link or a device, not a file"
@@ -72,6 +95,18 @@ def _problem(member: zipfile.ZipInfo) -> str:
     return ""
 
 
+def _check_folders(names: Sequence[str], archive: Path) -> None:
+    """Verify that no file is what another one has for a folder."""
+    files = set(map(PurePosixPath, names))
+    for path in files:
+        for parent in path.parents:
+            if parent in files:
+                raise OptionError(
+                    f"model_tag: {archive}: {str(parent)!r} is a file, and the folder "
+                    f"of {str(path)!r}"
+                )
+
+
 def _check_yaml(
     packed: zipfile.ZipFile, member: zipfile.ZipInfo, archive: Path
 ) -> None:
@@ -80,7 +115,7 @@ def _check_yaml(
     if member.file_size > _MOST_YAML_BYTES:
         raise OptionError(f"{where} is a yaml file of {member.file_size} bytes")
     try:
-        node = yaml.compose(packed.read(member), Loader=yaml.SafeLoader)
+        node = yaml.compose(packed.read(member), Loader=_Loader)
         n_values = expanded_size(node)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
         why = " ".join(str(e).split())

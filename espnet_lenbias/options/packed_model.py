@@ -2,9 +2,8 @@
 
 import fcntl
 import hashlib
-import json
+import logging
 import os
-import secrets
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -17,9 +16,15 @@ import yaml
 from espnet_lenbias import espnet_compat
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.espnet_tools import Tool, tool_of
-from espnet_lenbias.options.fast_yaml import fast_yaml
 from espnet_lenbias.options.model_archive import check_members, check_meta, files_within
 from espnet_lenbias.options.output_folder import NO_ROOM
+from espnet_lenbias.options.unpacked_model import (
+    LOCK,
+    read_listing,
+    remove_unpacked,
+    unpack_members,
+    write_listing,
+)
 
 # What reading an archive raises that is damaged, encrypted, or packed in another way.
 _DAMAGED = (
@@ -30,9 +35,6 @@ _DAMAGED = (
     RuntimeError,
     yaml.YAMLError,
 )
-
-# In the folder of an unpacked model: its files, written last.
-_LISTING = ".files.json"
 
 
 def model_files(tag: str | Path) -> dict[str, str]:
@@ -117,49 +119,46 @@ def is_archive(tag: str) -> bool:
 def unpack_model(archive: Path) -> dict[str, str]:
     """Unpack a model once into the cache; return its constructor arguments (files).
 
+    What is damaged there is unpacked anew.
+
     Raises:
         FileNotFoundError: there is no such file.
         OptionError: names the archive, or the cache, and what is wrong with it.
     """
     check_archive(archive)
     folder = _cache_folder() / f"{_sha256(archive)[:16]}{espnet_compat.model_variant()}"
-    files = _unpacked(folder)
+    files, damaged = read_listing(folder)
     if files:  # before anything is written: the cache may be one that others keep
         return files
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder / ".lock"):  # jobs that start together unpack once
-            return _unpacked(folder) or _unpack(archive, folder)
+        with _locked(folder / LOCK):  # jobs that start together unpack once
+            files, damaged = read_listing(folder)
+            if files:
+                return files
+            if damaged:
+                logging.warning(
+                    f"the cache {folder} is damaged ({damaged}): {archive} is unpacked "
+                    "anew"
+                )
+            remove_unpacked(folder)
+            return _unpack(archive, folder)
     except OSError as e:
         room = "make room there, or " if e.errno in NO_ROOM else ""
+        remedy = f"remove {folder}, or " if damaged else room
         raise OptionError(
             f"model_tag: {archive} cannot be unpacked into the cache {folder} "
-            f"({e.strerror}): {room}set XDG_CACHE_HOME to another folder"
+            f"({e.strerror}): {remedy}set XDG_CACHE_HOME to another folder"
         ) from e
-
-
-def _unpacked(folder: Path) -> dict[str, str]:
-    """Return the files of a model that is unpacked there; without it, nothing."""
-    try:
-        files = json.loads((folder / _LISTING).read_text("utf-8"))
-        whole = all(
-            Path(file).is_relative_to(folder) and os.path.exists(file)
-            for file in files.values()
-        )
-    except (OSError, ValueError, AttributeError, TypeError):
-        return {}
-    return files if whole else {}
 
 
 def _unpack(archive: Path, folder: Path) -> dict[str, str]:
     """Unpack a model; return its files, within the folder."""
     try:
-        check_members(archive, folder)
+        names = check_members(archive, folder)
         meta = _meta(archive)
         check_meta(meta, archive)
-        # ESPnet's own cache misses: it looks for the files a folder too high.
-        with fast_yaml():
-            espnet_compat.unpack(archive, folder, use_cache=False)
+        unpack_members(archive, folder, set(meta["yaml_files"].values()))
         files = files_within(meta, archive, folder)
     except OSError:  # of the folder, which is not the archive's fault
         raise
@@ -170,9 +169,7 @@ def _unpack(archive: Path, folder: Path) -> dict[str, str]:
     for key, file in files.items():
         if key.endswith("_model_file"):
             espnet_compat.add_older_names(Path(file))
-    draft = folder / f".files-{secrets.token_hex(8)}"
-    draft.write_text(json.dumps(files), "utf-8")
-    os.replace(draft, folder / _LISTING)  # last, and whole or not at all
+    write_listing(folder, files, names)  # last: what has none is not whole
     return files
 
 
@@ -218,8 +215,14 @@ def packed_options(archive: Path) -> set[str]:
 
 
 def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "espnet_lenbias"
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError as e:  # HOME is not set, and the system does not know the user
+        raise OptionError(
+            "model_tag: a packed model is unpacked into a cache, and there is no home "
+            "folder for it: set XDG_CACHE_HOME to a folder that you can write"
+        ) from e
+    return Path(base).absolute() / "espnet_lenbias"
 
 
 def _sha256(path: Path) -> str:

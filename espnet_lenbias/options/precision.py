@@ -1,4 +1,4 @@
-"""What decoder and language model compute in; no torch in here."""
+"""What models compute in; no torch in here."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,6 +8,9 @@ from espnet_lenbias.options.registry import ESPNET
 # The values of `decoder_dtype`, beside ESPnet's `dtype`.
 DECODER_DTYPES = ("float32", "bfloat16")
 
+# Those of `dtype`.
+_DTYPES = ("float16", "bfloat16", "float32", "float64")
+
 # ESPnet's options that make integers of the weights.
 _QUANTIZE = (
     "quantize_asr_model",
@@ -15,6 +18,32 @@ _QUANTIZE = (
     "quantize_mt_model",
     "quantize_s2t_model",
 )
+
+
+def check_dtype(options: Mapping[str, Any]) -> None:
+    """Verify what a model is to compute in, and where.
+
+    Args:
+        options: ESPnet's own inference options: of a command line, or of a class.
+
+    Raises:
+        ValueError: There is no such dtype, or quantized weights do not go with it.
+    """
+    dtype = options.get("dtype", "float32")
+    if dtype not in _DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, not {dtype!r}")
+    on_gpu = str(options.get("device", "cpu")) != "cpu" or options.get("ngpu", 0)
+    for key in _QUANTIZE:
+        if options.get(key) and dtype != "float32":
+            raise ValueError(
+                f"{key}: torch multiplies quantized weights with float32 only, and "
+                f"dtype is {dtype}: leave one of them out"
+            )
+        if options.get(key) and on_gpu:
+            raise ValueError(
+                f"{key}: torch multiplies quantized weights on the CPU only: leave "
+                f"{key} out, or decode on the CPU (ngpu: 0, in Python device: cpu)"
+            )
 
 
 def check_decoder_dtype(

@@ -209,7 +209,7 @@ def why_stopped(trace: Trace) -> str:
     if trace.stopped == "limit":
         return (
             f"{stop}that is the length limit (maxlenratio), with {trace.running[-1]} "
-            "still running. The best that had ended won."
+            f"still running. The best that had ended won{_beyond_limit(trace)}."
         )
     if trace.kept[-1]:
         return (
@@ -217,6 +217,22 @@ def why_stopped(trace: Trace) -> str:
             "so the running hypotheses were made to end."
         )
     return f"{stop}no label was possible, so the running hypotheses were made to end."
+
+
+def _beyond_limit(trace: Trace) -> str:
+    """Say if what was still running at the limit is likely to be a longer output."""
+    if trace.p_end and trace.log_running > trace.best_final[-1]:
+        longer, best = math.exp(trace.log_running), math.exp(trace.best_final[-1])
+        return (
+            f", with a probability of {best:.3g}; the output is longer with one of "
+            f"{longer:.3g}"
+        )
+    if trace.best_running and trace.best_running[-1] > trace.best_final[-1]:
+        return (
+            f", with the score {trace.best_final[-1]:.3f}; the best still running had "
+            f"{trace.best_running[-1]:.3f}"
+        )
+    return ""
 
 
 def how_trusted(score: float, trace: Trace, doubtful: float | None) -> str:

@@ -17,6 +17,8 @@ logger = logging.getLogger(__name__)
 # Attribute of the records that warn of an output: which of its batch it is, None: there
 # is no batch. Whoever knows it by name can put that in the place of the first argument.
 UTTERANCE = "espnet_lenbias_utterance"
+# Attribute of those that warn of an output that the length limit may have cut.
+LIMIT = "espnet_lenbias_limit"
 
 _BREAK_LOOPS = "search_conf: {repeat_limit: 3} breaks such loops"
 
@@ -57,15 +59,17 @@ def log_best(
         text = "".join(token_list[i] for i in best.yseq[primer_length:-1].tolist())
         # asr.sh's real-time factor wants this marker right after the level
         logger.info(f"best hypo: {text}" + (f" (utt {utt})" if tag else "") + "\n")
-    warning = _warning(best, primer_length, trace, limits)
+    warning = _limit_warning(best, primer_length, trace, limits)
     if warning:
+        logger.warning("%s%s", tag, warning, extra={UTTERANCE: utt, LIMIT: True})
+    elif warning := _other_warning(trace):
         logger.warning("%s%s", tag, warning, extra={UTTERANCE: utt})
 
 
-def _warning(
+def _limit_warning(
     best: "Hypothesis", primer_length: int, trace: "Trace", limits: "LengthLimits"
 ) -> str:
-    """Return what a person should know of a result; "" if nothing."""
+    """Return what the length limit may have done to a result; "" if nothing."""
     if limits.capped and trace.stopped in ("forced", "limit"):
         return (
             f"the search ended at position {limits.max_position}: the decoder has no "
@@ -93,6 +97,20 @@ def _warning(
                 "may be too short; a larger maxlenratio leaves it more room, and if what "
                 f"runs on repeats itself, {_BREAK_LOOPS}"
             )
+    if trace.stopped == "limit" and trace.best_running:
+        score, running = float(best.score), trace.best_running[-1]
+        if score < running:
+            return (
+                f"the best hypothesis that had ended within {trace.steps} positions has "
+                f"the ranking score {score:.2f}, less than the {running:.2f} of what was "
+                "still running, so the output may be too short; a larger maxlenratio "
+                "leaves it more room"
+            )
+    return ""
+
+
+def _other_warning(trace: "Trace") -> str:
+    """Return what else a person should know of a result; "" if nothing."""
     if trace.stopped == "forced":
         return (
             f"at position {trace.steps} no label was possible (every score was -inf), "

@@ -26,7 +26,7 @@ class SimpleState(NamedTuple):
 class SimpleRule:
     """Ended hypotheses stay in the beam, their score frozen. An :class:`EndingRule`."""
 
-    trace_columns: ClassVar = ("kept", "running", "best_final")
+    trace_columns: ClassVar = ("kept", "running", "best_final", "best_running")
 
     options: SimpleOptions
     beam_size: int  # K
@@ -102,9 +102,12 @@ class SimpleRule:
         ended = kept & ends
 
         after = _with_winners(state, ended, winners, places)
-        n_running = (kept & ~ended).sum(dim=1)
+        running = kept & ~ended
+        n_running = running.sum(dim=1)
         held = after.number >= 0
-        row = [n_running + held.sum(dim=1), n_running, after.rank.amax(dim=1)]
+        best_running = values.masked_fill(~running, -math.inf).amax(dim=1)
+        n_kept = n_running + held.sum(dim=1)
+        row = [n_kept, n_running, after.rank.amax(dim=1), best_running]
         return after, Decision(
             candidates,
             kept,

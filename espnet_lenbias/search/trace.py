@@ -13,7 +13,8 @@ class Trace:
     """How the search of one utterance went.
 
     The lists have one entry for each position N = 1, 2, ...
-    Simple search has no ending probabilities: `p_end` and `log_not_ended` stay empty.
+    Simple search has no ending probabilities: `p_end` and `log_not_ended` stay empty. It
+    alone ranks ended and running hypotheses by one score, and fills `best_running`.
     """
 
     # Why it stopped: "bound" (no later hypothesis could win), "ended" (nothing runs on),
@@ -26,6 +27,7 @@ class Trace:
     kept: list[int] = field(default_factory=list)  # hypotheses left by the pruning
     running: list[int] = field(default_factory=list)  # those of them that go on
     best_final: list[float] = field(default_factory=list)  # best score so far, or -inf
+    best_running: list[float] = field(default_factory=list)  # of what goes on, or -inf
 
     @property
     def steps(self) -> int:

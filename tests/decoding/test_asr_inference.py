@@ -26,7 +26,7 @@ from espnet_lenbias.options.decoding import get_parser, parse
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.packed_model import model_files
-from espnet_lenbias.search.log_best import UTTERANCE
+from espnet_lenbias.search.log_best import LIMIT, UTTERANCE
 from tests.conftest import RATE, Model
 from tests.releases import needs_batches
 
@@ -299,6 +299,31 @@ def test_a_model_named_without_its_config(transformer_model, wav_scp, tmp_path, 
     assert asr_inference.main(command) == 0
 
 
+@pytest.mark.parametrize("search", ["explicit_length", "simple"])
+def test_texts_that_the_length_limit_may_have_cut(
+    search, transformer_model, wav_scp, tmp_path, caplog
+):
+    """Their number is said at the end: of each utterance at most one warning."""
+    command = _command(transformer_model, wav_scp, tmp_path / "out")
+    command += ["--search", search, "--maxlenratio", "-2", "--minlenratio", "-2"]
+    assert asr_inference.main(command) == 0
+    each = [m for m in caplog.messages if m.endswith("leaves it more room")]
+    assert len(each) == 5
+    assert caplog.messages[-1] == (
+        "5 of 5 utterances have texts that the length limit may have cut: see the "
+        "warnings above, and decode into another folder with a larger maxlenratio"
+    )
+
+
+def test_an_utterance_counts_once():
+    with log_markers.utterance_warnings() as warnings:
+        for key in ("a", "b", "a"):
+            logging.warning(f"Utterance {key}: cut", extra={LIMIT: True})
+        logging.warning("Utterance c: something else")
+    (said,) = warnings.summary(7)
+    assert said.startswith("2 of 7 utterances have texts that the length limit may")
+
+
 @pytest.mark.parametrize("num_workers", ["0", "2"])
 def test_audio_of_another_rate(
     num_workers, transformer_model, wav_scp, tmp_path, caplog
@@ -316,9 +341,8 @@ def test_audio_of_another_rate(
         "out.wav)"
         for key, rate in (("utt3", 2 * RATE), ("utt4", RATE // 2))
     ]
-    assert caplog.messages[-1].startswith(
-        "2 of 5 utterances have another sampling rate than the model's"
-    )
+    (together,) = [m for m in caplog.messages if "2 of 5 utterances" in m]
+    assert "have another sampling rate than the model's" in together
 
 
 def test_audio_of_the_models_rate(transformer_model, wav_scp, tmp_path, caplog):
@@ -371,6 +395,18 @@ def test_whole_numbers_are_as_espnet_hands_them_on(
     starts = ["Utterance utt1: cat ", "Utterance utt2: cat ", "2 of 2 utterances may "]
     assert len(warnings) == (len(starts) if trained_on == "sound" else 0)
     assert all(map(str.startswith, warnings, starts))
+
+
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+def test_floats_of_another_scale(search, transformer_model, wav_scp, tmp_path, caplog):
+    """Up to 32768, in one file of five."""
+    wave = tmp_path / "utt3.wav"
+    soundfile.write(wave, soundfile.read(wave)[0] * 32768, RATE, subtype="FLOAT")
+    assert _run(transformer_model, wav_scp, tmp_path / "out", "--search", search) == 0
+    said = [m for m in caplog.messages if "scale" in m or "beyond" in m]
+    assert len(said) == 2
+    assert said[0].startswith(f"Utterance utt3: {wave}: its samples go far beyond -1")
+    assert said[1].startswith("1 of 5 utterances may have samples on another scale")
 
 
 @pytest.mark.parametrize("kind", ["sound", "multi_columns_sound"])

@@ -432,3 +432,20 @@ def test_data_that_the_task_does_not_take_are_named(model_of, data, tmp_path, ca
     last = capsys.readouterr().err.splitlines()[-1]
     assert "error: data_path_and_name_and_type: " in last
     assert "speech" in last
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (
+            ["--lang_sym", "dau"],
+            "lang_sym: the model has no symbol <dau>; did you mean",
+        ),
+        (["--task_sym", "<st_dee>"], "no symbol <st_dee>; did you mean <st_deu>?"),
+        (["--predict_time", "true", "--ctc_weight", "0.3"], "predict_time: CTC, whose"),
+    ],
+)
+def test_a_symbol_that_the_model_does_not_have(
+    options, message, model_of, data, tmp_path, capsys
+):
+    assert message in fails(capsys, model_of("s2t"), data, tmp_path / "out", *options)

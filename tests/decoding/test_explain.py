@@ -186,6 +186,33 @@ def test_a_model_that_was_trained_on_whole_numbers(
     assert error.startswith(f"espnet-lenbias explain: warning: {AUDIO}: sound gives")
 
 
+@pytest.mark.parametrize(
+    "options, missing",
+    [
+        (["--model", PACKED, "--beam_size", "4"], "AUDIO"),
+        (["--beam_size", "4", "--model", PACKED, "--nbest", "2"], "AUDIO"),
+        (["--search_conf", "nbest=1", "--model", PACKED], "AUDIO"),
+        (["a.wav"], "--model"),
+    ],
+)
+def test_what_is_missing_is_named(options, missing, capsys):
+    with pytest.raises(SystemExit) as stop:
+        explain.main(options)
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert f"error: the following arguments are required: {missing}" in error
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_audio_stands_anywhere_between_options(place, tmp_path):
+    """A number behind an option is its value, not the audio."""
+    options = ["--model", PACKED, "--beam_size", "7", "--output_dir", str(tmp_path)]
+    options.insert(2 * place, "4")
+    own, rest = explain.get_parser().parse_known_args(options)
+    args = explain.decoding_options(own, rest)
+    assert (args.audio, args.beam_size) == (Path("4"), 7)
+
+
 def test_no_audio(tmp_path, loaded, capsys):
     path = tmp_path / "gone.wav"
     refused([str(path), "--model", PACKED], "there is no audio file .*gone.wav", capsys)

@@ -242,6 +242,37 @@ def test_a_model_without_ctc(search):
         Speech2Text.from_pretrained(str(WITHOUT_CTC), search=search)
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    [{"lang_prompt_token": "<|en|>"}, {"nlp_prompt_token": "x"}, {"lid_prompt": True}],
+)
+def test_a_prompt_for_a_model_that_takes_none(prompt, transformer_model):
+    with pytest.raises(OptionError, match=f"{next(iter(prompt))}: only Whisper models"):
+        Speech2Text(**transformer_model.files, **prompt)
+
+
+@pytest.mark.parametrize("key", ["quantize_asr_model", "quantize_lm"])
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+def test_quantized_weights_are_refused_before_a_model_is_loaded(key, search):
+    for options in ({"dtype": "float64"}, {"device": "cuda"}):
+        with pytest.raises(ValueError, match=f"{key}: torch multiplies quantized"):
+            Speech2Text("no.yaml", "no.pth", search=search, **{key: True}, **options)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_ctc_in_any_precision_but_with_espnets_search(dtype, transformer_model, waves):
+    options = {**transformer_model.files, "ctc_weight": 0.3, "beam_size": 2}
+    options |= {"dtype": dtype, "maxlenratio": -3}
+    model = Speech2Text(**options, search="explicit_length")
+    assert model(waves["utt1"])
+    if dtype == "float16":
+        with pytest.raises(OptionError, match="CTC scores in float16: leave dtype out"):
+            Speech2Text(**options)
+    else:
+        assert Speech2Text(**options)(waves["utt1"])
+    assert Speech2Text(**{**options, "ctc_weight": 0.0})(waves["utt1"])
+
+
 def test_use_search_on_a_model_without_ctc(transformer_model):
     model = EspnetSpeech2Text(**transformer_model.files, ctc_weight=0.3)
     model.beam_search.scorers["ctc"].ctc = None

@@ -113,6 +113,72 @@ def test_decoder_in_bfloat16(name, model_of, waves):
 
 
 @pytest.mark.parametrize("name", ["st", "slu", "s2t"])
+def test_samples_of_another_scale_are_warned_of_once(name, model_of, waves, caplog):
+    _, ours = CLASSES[name]
+    options = {**model_of(name).files, "ctc_weight": 0.0, "maxlenratio": -3}
+    model = ours(**options, search="explicit_length")
+    model(waves["utt3"])
+    model((waves["utt3"] * 32768).astype("int16"))
+    assert "samples" not in caplog.text
+    model(waves["utt3"] * 32768)
+    model(waves["utt4"] * 32768)
+    said = [m for m in caplog.messages if "samples go far beyond -1 to 1" in m]
+    assert len(said) == 1
+    assert "divide them by what is 1 there, such as 32768" in said[0]
+
+
+TEXT = "A B C"  # the model has the tokens of 20 letters, and <space>
+
+
+@pytest.fixture
+def translator(model_of):
+    return mt.Text2Text(**model_of("mt").files, ctc_weight=0.0, beam_size=3, **EXPLICIT)
+
+
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+def test_a_text_is_its_token_ids(search, model_of):
+    options = {"ctc_weight": 0.0, "beam_size": 3, "search": search}
+    model = mt.Text2Text(**model_of("mt").files, **options)
+    ids = [models.SRC_TOKENS.index(t) for t in ("A", "<space>", "B", "<space>", "C")]
+    expected = texts(model(np.array(ids)))
+    assert texts(model(TEXT)) == texts(model(torch.tensor(ids))) == expected
+    assert [texts(r) for r in model([TEXT, np.array(ids)])] == [expected] * 2
+    assert [texts(r) for r in model(("D", TEXT))] == [texts(model("D")), expected]
+    assert model([]) == []
+
+
+@pytest.mark.parametrize(
+    "text, error, message",
+    [
+        (" ", ValueError, "the source text is empty"),
+        (np.array([], int), ValueError, "the source text is empty"),
+        (["A", ""], ValueError, "text 1 of the list is empty"),
+        (7, TypeError, "the source text is of type int: give a text, or an array"),
+        (None, TypeError, "the source text is of type NoneType"),
+        ([3, 4], TypeError, "text 0 of the list is of type int: give a text"),
+        ({"src_text": "A"}, TypeError, "the source text is of type dict"),
+        (np.array([1.5]), TypeError, "the source text is of type float64"),
+        (torch.tensor([True]), TypeError, "the source text is of type torch.bool"),
+        (np.array(["A"]), TypeError, "the source text is of type <U1"),
+        (np.array([[3, 4]]), ValueError, r"of shape \(1, 2\): give \(L,\) token ids"),
+        (np.array([3, 24]), ValueError, "ids from 3 to 24, .* are from 0 to 23"),
+        (np.array([-1, 3]), ValueError, "ids from -1 to 3, and those"),
+    ],
+    ids=str,
+)
+def test_what_is_no_source_text(text, error, message, translator):
+    with pytest.raises(error, match=message) as e:
+        translator(text)
+    assert "typeguard" not in type(e.value).__module__
+
+
+def test_a_text_for_a_model_without_preprocessing(translator):
+    translator.mt_train_args.use_preprocessor = False
+    with pytest.raises(TypeError, match="give the array of its token ids"):
+        translator(TEXT)
+
+
+@pytest.mark.parametrize("name", ["st", "slu", "s2t"])
 @pytest.mark.parametrize(
     "audio", [np.zeros(0), np.full(4000, np.nan)], ids=["0", "NaN"]
 )

@@ -5,7 +5,7 @@ import pytest
 from espnet2.bin import s2t_inference
 
 from espnet_lenbias import use_search
-from espnet_lenbias.errors import AudioError
+from espnet_lenbias.errors import AudioError, OptionError
 from espnet_lenbias.inference import s2t
 from espnet_lenbias.inference.s2t import Speech2Text
 from tests.conftest import RATE
@@ -25,6 +25,55 @@ def build(model_of):
     """Return what builds our object for the model with a decoder."""
     files = model_of("s2t").files
     return lambda **options: Speech2Text(**files, **{**OPTIONS, **options})
+
+
+@pytest.mark.parametrize("search", ["espnet", *SEARCHES])
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (
+            {"lang_sym": "<dau>"},
+            "lang_sym: the model has no symbol <dau>; did you mean ",
+        ),
+        ({"lang_sym": "deu"}, "no symbol deu; did you mean <deu>?"),
+        ({"task_sym": "<asrr>"}, "task_sym: .* no symbol <asrr>; did you mean <asr>?"),
+        (
+            {"lang_sym": "<@>"},
+            r"\(it has <nolang>, <eng>, <deu>, <asr>, <st_deu>, <notimestamps>\)",
+        ),
+        (
+            {"predict_time": True, "ctc_weight": 0.3},
+            "predict_time: CTC, .* 0.3, .*: set ctc_weight to 0.0",
+        ),
+    ],
+    ids=str,
+)
+def test_symbols_that_there_are_none_of(search, given, message, build, monkeypatch):
+    monkeypatch.setattr("torch.load", lambda *_, **__: pytest.fail("loaded"))
+    with pytest.raises(OptionError, match=message):
+        build(search=search, **given)
+
+
+@pytest.mark.parametrize("key", ["lang_sym", "task_sym"])
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+def test_symbols_that_come_with_the_audio(search, key, build, waves):
+    model = build(search=search)
+    with pytest.raises(OptionError, match="no symbol <dee>; did you mean <deu>?"):
+        model(waves["utt4"], **{key: "<dee>"})
+    assert model(waves["utt4"], **{key: "<deu>"})
+    # what the model does not know in a text stays <unk>
+    assert model(waves["utt4"], text_prev="A \u4f60 B")
+
+
+@needs_batches
+def test_symbols_that_come_with_a_batch(build, waves):
+    model = build(search="explicit_length")
+    for decode in (
+        lambda: model.batch_decode([waves["utt4"]] * 2, lang_sym="<dee>"),
+        lambda: model.decode_long(waves["utt4"], lang_sym="<dee>"),
+    ):
+        with pytest.raises(OptionError, match="no symbol <dee>; did you mean <deu>?"):
+            decode()
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,12 @@ import struct
 import numpy as np
 import pytest
 import soundfile
+import torch
 
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.options.audio_files import (
+    are_large,
+    array_warning,
     check_rate,
     check_whole,
     read_audio,
@@ -80,7 +83,7 @@ def test_other_files_are_left_to_their_readers(content, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind, integers, trained_on, message",
+    "kind, large, trained_on, message",
     [
         ("kaldi_ark", True, "sound", "not scale, and the model was trained on sound"),
         ("kaldi_ark", True, "kaldi_ark", ""),
@@ -89,12 +92,50 @@ def test_other_files_are_left_to_their_readers(content, tmp_path):
         ("sound", False, "sound", ""),
         ("sound", False, "kaldi_ark", "decode with the type kaldi_ark"),
         ("sound", False, None, ""),
+        ("sound", True, "sound", "a.wav: its samples go far beyond -1 to 1"),
+        ("sound", True, None, "divided by what is 1 there, such as 32768"),
+        ("sound", True, "kaldi_ark", ""),
     ],
 )
-def test_the_scale_of_the_training(kind, integers, trained_on, message):
-    warning = scale_warning("a.wav", kind, integers, trained_on)
+def test_the_scale_of_the_training(kind, large, trained_on, message):
+    warning = scale_warning("a.wav", kind, large, trained_on)
     assert message in warning
     assert bool(warning) == bool(message)
+
+
+@pytest.mark.parametrize(
+    "large, trained_on, message",
+    [
+        (True, "sound", "the audio: its samples go far beyond -1 to 1"),
+        (True, None, "or hand over integers"),
+        (True, "kaldi_ark", ""),
+        (False, "sound", ""),
+        (False, None, ""),
+        (False, "kaldi_ark", "hand over floats up to 32768"),
+    ],
+)
+def test_the_scale_of_an_array(large, trained_on, message):
+    warning = array_warning(large, trained_on)
+    assert message in warning
+    assert bool(warning) == bool(message)
+
+
+@pytest.mark.parametrize("make", [np.array, torch.tensor])
+@pytest.mark.parametrize(
+    "samples, large",
+    [
+        ([], False),
+        ([0.0, 1.0, -1.0], False),
+        ([0.5, 1.4], False),  # clipped: nothing else is as loud
+        ([2.0, -5.0, 0.0], True),  # of 16 bits, next to silence
+        ([0.25, -800.5], True),
+        ([[0.25, 0.5], [0.5, -20000.0]], True),
+        ([float("nan"), 0.5], False),
+        ([float("nan"), 300.0], True),
+    ],
+)
+def test_samples_of_another_scale(samples, large, make):
+    assert are_large(make(samples)) is large
 
 
 def test_the_types_of_a_training():

@@ -64,6 +64,14 @@ def test_the_command_line_takes_the_same_texts(parsed):
             "decoder_dtype: bfloat16\nquantize_lm: true",
             "decoder_dtype does not go with quantize_lm",
         ),
+        (
+            "dtype: float64\nquantize_asr_model: true",
+            "quantize_asr_model: torch multiplies quantized weights with float32 only",
+        ),
+        (
+            "ngpu: 1\nquantize_lm: true",
+            "quantize_lm: torch multiplies quantized weights on the CPU only",
+        ),
         ("decoder_dtype: half", "decoder_dtype must be float32 or bfloat16"),
         ("maxlenratio: .inf", "maxlenratio must be a number, not inf"),
         ("maxlenratio: .nan", "maxlenratio must be a number, not nan"),

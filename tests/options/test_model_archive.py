@@ -63,6 +63,40 @@ def test_more_than_there_is_room_for(tmp_path, monkeypatch):
         check_members(path, tmp_path)
 
 
+@pytest.mark.parametrize("name", [".lock", ".files.json", "exp/.files.json-0"])
+def test_names_of_the_cache_itself(name, tmp_path):
+    path = _zip(tmp_path, {"meta.yaml": "files: {}", name: "{}"})
+    with pytest.raises(ValueError, match=f"'{name}' has a name that the cache"):
+        check_members(path, tmp_path)
+
+
+def test_a_file_in_the_place_of_a_folder(tmp_path):
+    path = _zip(tmp_path, {"exp": "x", "exp/a/model.pth": "x"})
+    with pytest.raises(ValueError, match="'exp' is a file, and the folder of 'exp/a"):
+        check_members(path, tmp_path)
+
+
+def test_more_files_than_a_model_has(tmp_path, monkeypatch):
+    path = _zip(tmp_path, {str(i): "" for i in range(11)})
+    monkeypatch.setattr(model_archive, "_MOST_MEMBERS", 10)
+    with pytest.raises(ValueError, match="holds 11 files, which no model does"):
+        check_members(path, tmp_path)
+
+
+def test_more_yaml_than_a_model_has(tmp_path, monkeypatch):
+    path = _zip(tmp_path, {f"{i}.yaml": "a" * 100 for i in range(11)})
+    monkeypatch.setattr(model_archive, "_MOST_YAML_BYTES_TOGETHER", 1000)
+    with pytest.raises(ValueError, match="holds yaml files of 1100 bytes"):
+        check_members(path, tmp_path)
+
+
+@pytest.mark.parametrize("sign", ["[", "- ", "{a: "])
+def test_values_within_values(sign, tmp_path):
+    path = _zip(tmp_path, {"meta.yaml": sign * 20000})
+    with pytest.raises(ValueError, match="'meta.yaml' is no yaml file that can be re"):
+        check_members(path, tmp_path)
+
+
 def test_aliases_of_aliases(tmp_path):
     lines = ["a0: &a0 [x, x]"]
     lines += [f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 60)]

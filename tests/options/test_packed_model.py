@@ -3,11 +3,14 @@
 import errno
 import json
 import os
+import shutil
+import time
 import zipfile
 from pathlib import Path
 
 import pytest
 import yaml
+from espnet2.main_funcs.pack_funcs import unpack
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options import packed_model
@@ -69,8 +72,8 @@ def test_a_damaged_listing_is_written_anew(listing, tmp_path, cache):
     (path,) = cache.glob("*/.files.json")
     path.write_text(listing)
     assert model_files(str(archive)) == files
-    assert json.loads(path.read_text()) == files
-    assert not list(cache.glob("*/.files-*"))
+    assert json.loads(path.read_text())["files"] == files
+    assert [p.name for p in cache.glob("*/.files*")] == [".files.json"]
 
 
 def test_a_listing_that_leads_elsewhere(tmp_path, cache):
@@ -78,7 +81,9 @@ def test_a_listing_that_leads_elsewhere(tmp_path, cache):
     files = model_files(str(archive))
     (path,) = cache.glob("*/.files.json")
     (tmp_path / "other.pth").write_text("x")
-    path.write_text(json.dumps({"asr_model_file": str(tmp_path / "other.pth")}))
+    listing = json.loads(path.read_text())
+    listing["files"]["asr_model_file"] = str(tmp_path / "other.pth")
+    path.write_text(json.dumps(listing))
     assert model_files(str(archive)) == files
 
 
@@ -145,11 +150,107 @@ def test_a_cache_that_cannot_be_written(code, remedy, tmp_path, cache, monkeypat
     def refuse(*_, **__):
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(packed_model.espnet_compat, "unpack", refuse)
+    monkeypatch.setattr(packed_model, "unpack_members", refuse)
     archive = _zip(tmp_path)
     said = _says(archive)
     assert f"{archive} cannot be unpacked into the cache {cache}" in said
     assert f"({os.strerror(code)}{remedy}" in said
+
+
+@pytest.mark.parametrize("name", ["exp/model.pth", "exp/config.yaml", "exp/stats.npz"])
+@pytest.mark.parametrize("damage", ["changed", "cut", "gone", "a folder"])
+def test_a_damaged_file_is_unpacked_anew(name, damage, tmp_path, cache, caplog):
+    archive = _zip(tmp_path)
+    files = model_files(str(archive))
+    (folder,) = cache.iterdir()
+    path = folder / name
+    whole = path.read_bytes()
+    if damage == "changed":
+        path.write_bytes(whole[:-1] + b"?")
+    elif damage == "cut":
+        path.write_bytes(whole[:-1])
+    else:
+        path.unlink()
+    if damage == "a folder":
+        path.mkdir()
+        (path / "x").touch()
+    assert model_files(str(archive)) == files
+    assert path.read_bytes() == whole
+    (said,) = caplog.messages
+    assert said == f"the cache {folder} is damaged ({name}): {archive} is unpacked anew"
+    assert model_files(str(archive)) == files
+    assert len(caplog.messages) == 1
+
+
+def test_a_model_that_is_unpacked_first_is_not_damaged(tmp_path, cache, caplog):
+    assert model_files(str(_zip(tmp_path)))
+    assert not caplog.messages
+
+
+def test_a_damaged_cache_that_cannot_be_mended(tmp_path, cache, monkeypatch):
+    archive = _zip(tmp_path)
+    files = model_files(str(archive))
+    Path(files["asr_model_file"]).write_text("")
+
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(packed_model, "remove_unpacked", refuse)
+    (folder,) = cache.iterdir()
+    assert f"(Permission denied): remove {folder}, or set XDG_CACHE" in _says(archive)
+
+
+def test_many_files_are_unpacked_in_no_time(tmp_path, cache):
+    """Each config is looked through once: 5,000 labels times 2,000 files are many."""
+    labels = yaml.safe_dump({"token_list": [f"label{i}" for i in range(5000)]})
+    members = {f"exp/{i}": "" for i in range(2000)}
+    archive = _zip(tmp_path, **members, **{"exp/config.yaml": labels})
+    start = time.process_time()
+    files = model_files(str(archive))
+    assert time.process_time() - start < 25  # 1, and 250 by ESPnet's own `unpack`
+    assert Path(files["asr_train_config"]).is_file()
+
+
+def test_a_model_is_unpacked_as_espnet_does(tmp_path, cache):
+    config = {
+        "token_list": ["a", "exp/model.pth", "", "."],
+        "normalize_conf": {"stats_file": "exp/stats.npz"},
+        "init_param": ["./exp//model.pth", "exp/model.pth:encoder", 1, None, True],
+        "exp/model.pth": {"no": "exp"},
+        "你": 0.5,
+    }
+    archive = _zip(tmp_path, **{"exp/config.yaml": yaml.safe_dump(config)})
+    files = model_files(str(archive))
+    (folder,) = cache.iterdir()
+    names = [path for path in folder.rglob("*") if path.name[0] != "."]
+    ours = {path: path.read_bytes() for path in names if path.is_file()}
+    shutil.rmtree(folder)
+    assert unpack(archive, folder, use_cache=False) == files
+    for path, content in ours.items():
+        if path.suffix == ".yaml":
+            assert yaml.safe_load(content) == yaml.safe_load(path.read_text("utf-8"))
+        else:
+            assert content == path.read_bytes()
+    assert len(ours) == len(MEMBERS)
+
+
+def test_a_cache_that_nothing_leads_to(tmp_path, monkeypatch):
+    """HOME is not set, and the system does not know the user's number."""
+
+    def refuse():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(packed_model.Path, "home", refuse)
+    assert "no home folder for it: set XDG_CACHE_HOME" in _says(_zip(tmp_path))
+
+
+def test_a_cache_that_is_named_from_here(tmp_path, monkeypatch):
+    """Workers go to other folders."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    files = model_files(str(_zip(tmp_path)))
+    assert Path(files["asr_model_file"]).is_relative_to(tmp_path / "cache")
 
 
 def test_a_cache_that_is_a_file(tmp_path, cache):

@@ -15,6 +15,7 @@ import torch
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
 from espnet_lenbias.errors import ScorerError
 from espnet_lenbias.espnet_compat import BeamSearch
+from espnet_lenbias.search.log_best import LIMIT
 from espnet_lenbias.search.loop import BatchDecoding
 from tests import reference
 from tests.toys import (
@@ -280,6 +281,40 @@ def test_a_warning_only_when_the_limit_cut_the_output(kind, caplog):
     with caplog.at_level(logging.INFO):
         search(encoder_output(0, 1))
     assert [r for r in caplog.records if r.levelno == logging.WARNING]
+
+
+# aaa... runs on; $ ends at N=1. At the limit 2 the product .9 * .9 is above .1 of $, at
+# the limit 9 (.9 ** 9 = .39) too, at the limit 30 (.042) it is not.
+@pytest.mark.parametrize(
+    "options", [{}, {"keep_ended": "separate"}, {"length_reward": 0.0}]
+)
+@pytest.mark.parametrize("frames, cut", [(2, True), (9, True), (30, False)])
+def test_simple_warns_where_what_runs_on_ranks_higher(options, frames, cut, caplog):
+    scorer = TableScorer([logs(0.9, 0.0, 0.1)])
+    search = searching(SimpleBeamSearch, scorer, 3, **options)
+    best = search(encoder_output(0, frames))[0]
+    assert labels(best) == (END,)
+    trace = search.trace[0]
+    assert trace.stopped == "limit" or not trace.running[-1]
+    found = [r for r in caplog.records if r.levelno == logging.WARNING]
+    assert bool(found) == cut
+    if cut:
+        assert trace.best_running == near(
+            [math.log(0.9) * n for n in range(1, frames + 1)]
+        )
+        ended, running = math.log(0.1), math.log(0.9) * frames
+        assert f"score {ended:.2f}, less than the {running:.2f} of" in caplog.text
+        assert all(getattr(record, LIMIT) for record in found)
+
+
+def test_simple_warns_by_the_score_that_it_ranks_by(caplog):
+    """Divided by the length, aaa has log .9, and $ log .1, whatever the limit."""
+    scorer = TableScorer([logs(0.9, 0.0, 0.1)])
+    search = searching(SimpleBeamSearch, scorer, 99, length_norm=True)
+    search(encoder_output(0, 40))
+    best = math.log(0.9**39 * 0.1) / 40  # what has ended last
+    running = math.log(0.9)
+    assert f"score {best:.2f}, less than the {running:.2f} of" in caplog.text
 
 
 @both

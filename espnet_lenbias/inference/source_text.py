@@ -1,0 +1,65 @@
+"""Source text that is handed to a translator: as text, or as token ids."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+# A text, or (L,) its token ids.
+SourceText = str | torch.Tensor | np.ndarray
+
+Preprocess = Callable[[str, dict[str, Any]], dict[str, np.ndarray]]
+
+
+def source_ids(
+    text: Any, preprocess: Preprocess | None, n_tokens: int, name: str
+) -> torch.Tensor | np.ndarray:
+    """Return a source text as token ids, (L,).
+
+    Args:
+        text: See `SourceText`.
+        preprocess: ESPnet's, which makes token ids of a text; None: the model has none.
+        n_tokens: How many there are.
+        name: What a message calls it.
+
+    Raises:
+        TypeError: It is something else.
+        ValueError: There is nothing in it, or what is no token id.
+    """
+    if isinstance(text, str):
+        if not text.strip():
+            raise ValueError(f"{name} is empty")
+        if preprocess is None:
+            raise TypeError(
+                f"{name} is a text, and the model was trained without preprocessing: "
+                "give the array of its token ids"
+            )
+        text = preprocess("", {"src_text": text})["src_text"]
+    is_array = isinstance(text, torch.Tensor | np.ndarray)
+    if is_array and text.ndim and not len(text):
+        raise ValueError(f"{name} is empty")
+    if not is_array or not _is_whole(text):
+        kind = getattr(text, "dtype", type(text).__name__)
+        raise TypeError(
+            f"{name} is of type {kind}: give a text, or an array (L,) of its token ids; "
+            "several of them as a list"
+        )
+    if text.ndim != 1:
+        raise ValueError(f"{name} is of shape {tuple(text.shape)}: give (L,) token ids")
+    if int(text.min()) < 0 or int(text.max()) >= n_tokens:
+        raise ValueError(
+            f"{name} holds token ids from {int(text.min())} to {int(text.max())}, and "
+            f"those of the model are from 0 to {n_tokens - 1}"
+        )
+    ids: torch.Tensor | np.ndarray = text
+    return ids
+
+
+def _is_whole(ids: torch.Tensor | np.ndarray) -> bool:
+    """Tell whether these are whole numbers."""
+    if isinstance(ids, np.ndarray):
+        return ids.dtype.kind in "iu"
+    return not (
+        ids.is_floating_point() or ids.dtype.is_complex or ids.dtype == torch.bool
+    )
