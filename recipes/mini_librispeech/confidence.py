@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from espnet_lenbias import Speech2Text, minimum_bayes_risk, use_search
+import espnet_lenbias
 from espnet_lenbias.compare.utterances import Utterance, read_set, spread
-from espnet_lenbias.inference.nbest import confidence_of
 from espnet_lenbias.options.audio_files import read_audio
+from espnet_lenbias.options.packed_model import check_tag
 from espnet_lenbias.options.posteriors import COMBINED, CONFIDENCES
 from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.options.values import from_one, from_zero
@@ -79,7 +79,7 @@ def get_parser() -> argparse.ArgumentParser:
     add("--temperature_from", default="dev-other", help="the set that T is fitted on")
     add("--utterances", type=from_zero, default=0, help="of each set; 0: all")
     add("--searches", nargs="+", choices=SEARCHES, default=list(SEARCHES))
-    add("--beam_sizes", nargs="+", type=from_one, default=[16])
+    add("--beam_sizes", nargs="+", type=from_one, default=[16], help="2 or more")
     return parser
 
 
@@ -92,18 +92,20 @@ def main(cmd: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.ERROR)
     try:
         sets = {s: spread(read_set(args.audio, s), args.utterances) for s in args.sets}
+        for path in args.models:
+            check_tag(path)
         args.output_dir.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     lines: list[Line] = []
     for path in args.models:
-        model = Speech2Text.from_pretrained(
+        model = espnet_lenbias.Speech2Text.from_pretrained(
             path, ctc_weight=0.0, lm_weight=0.0, confidence=COMBINED
         )
         for beam_size in args.beam_sizes:
             for search in args.searches:
                 model.nbest = beam_size  # all that the search gives is looked at
-                use_search(model, search, beam_size=beam_size)
+                espnet_lenbias.use_search(model, search, beam_size=beam_size)
                 decoded = {
                     name: list(decode(model, utterances, f"{search} {name}"))
                     for name, utterances in sets.items()
@@ -122,12 +124,15 @@ def main(cmd: Sequence[str] | None = None) -> int:
 
 def decode(model: Any, utterances: Sequence[Utterance], what: str) -> Iterator[Decoded]:
     """Decode a set with all that a search gives for each utterance."""
+    # Here, not above: this loads torch and ESPnet.
+    from espnet_lenbias.inference.nbest import confidence_of
+
     for utterance in tqdm(utterances, desc=what, disable=not sys.stderr.isatty()):
         nbest = model(read_audio(utterance.audio))
         yield Decoded(
             utterance.reference,
             nbest[0][0],
-            minimum_bayes_risk(nbest)[0][0],
+            espnet_lenbias.minimum_bayes_risk(nbest)[0][0],
             {m: confidence_of(model, nbest, 1, m)[0].tolist() for m in CONFIDENCES},
         )
 

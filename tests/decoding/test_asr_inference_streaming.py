@@ -127,7 +127,7 @@ def test_words_have_confidences_in_pieces_too(model, speech, confidence):
             assert len(hyp.word_confidence) == len(text.split())
             assert len(hyp.label_confidence) == len(ids)
             assert all(0 <= value <= 1 for value in hyp.label_confidence)
-    assert len(results) == 2
+    assert results
 
 
 def test_numbers_that_are_text(model):

@@ -266,3 +266,29 @@ def test_the_demo_adds_a_huge_beam_on_a_few_utterances(tmp_path):
     steps = [int(r["steps"]) for r in small if r["utterance"] in few]
     assert float(lines[0]["steps"]) == sum(steps) / 2
     assert "2 of the utterances (references: " in run.stdout
+
+
+# --- Confidences ----------------------------------------------------------------------
+
+
+def test_confidences_are_measured(tmp_path):
+    options = "--sets dev-clean --temperature_from dev-clean --utterances 2"
+    command = [
+        *(sys.executable, str(RECIPE / "confidence.py"), *options.split()),
+        *("--models", PACKED, "--searches", "explicit_length", "--beam_sizes", "4"),
+        *("--output_dir", str(tmp_path)),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    with (tmp_path / "confidence.csv").open() as f:
+        rows = {row["measure"]: row for row in csv.DictReader(f)}
+    assert set(rows) == {"combined", "posterior", "label_probability"}
+    assert len({row["words"] for row in rows.values()}) == 1
+    means = {name: float(row["mean"]) for name, row in rows.items()}
+    assert means["combined"] < means["posterior"] <= 1
+
+
+def test_a_model_that_is_not_there_is_named_at_once():
+    command = [sys.executable, str(RECIPE / "confidence.py"), "--models", "gone.zip"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "there is no file gone.zip" in done.stderr.splitlines()[-1]
