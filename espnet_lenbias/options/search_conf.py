@@ -135,7 +135,8 @@ class ExplicitLengthOptions:
     # it, as soon as none can become the best one.
     exact_nbest: bool = False
     # Earlier stops, none of them safe by proof; None: none. Stop when no running
-    # hypothesis has a q above that of the best ended one minus this.
+    # hypothesis has a q above that of the best ended one minus this: some of the length
+    # bias comes back with it.
     stop_margin: float | None = None
     # Stop behind the position that is this factor times the labels of the best ended
     # one, and 20 more.
