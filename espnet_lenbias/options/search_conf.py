@@ -141,7 +141,8 @@ class ExplicitLengthOptions:
     # distribution (see :mod:`espnet_lenbias.search.rectification`); 0: nothing is.
     label_smoothing: float = 0.0
     # Earlier stops, none of them safe by proof; None: none. Stop when no running
-    # hypothesis has a q above that of the best ended one minus this.
+    # hypothesis has a q above that of the best ended one minus this: some of the length
+    # bias comes back with it.
     stop_margin: float | None = None
     # Stop behind the position that is this factor times the labels of the best ended
     # one, and 20 more.

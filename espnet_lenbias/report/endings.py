@@ -17,7 +17,7 @@ EXPLANATION = (
     "the audio: without speech, longer than what the model was trained on, or, for "
     "Whisper, not padded to 30 s. Where they are forced and do not loop, a larger "
     "`maxlenratio`. Where searches run to the limit and the outputs are right, "
-    "`search_conf: {stop_margin: 2}` saves time."
+    "`search_conf: {stop_length: 3}` of `explicit_length` saves time."
 )
 
 
