@@ -14,6 +14,9 @@ from espnet_lenbias.options.values import count, nearest, number, switch
 # The values of `keep_ended`; see :class:`SimpleOptions`.
 KEEP_ENDED = ("joint", "separate")
 
+# Terms larger than this leave nothing of a log-prob in float32.
+_LARGE = 1e6
+
 # What the options below can be, for people to read.
 POSSIBLE_VALUES = {
     "nbest": "a whole number of 1 or more",
@@ -25,10 +28,10 @@ POSSIBLE_VALUES = {
     "such a number}",
     "length_norm": "true or false",
     "eos_threshold": "a number above 0",
-    "length_reward": "a number",
+    "length_reward": "a number from -1e6 to 1e6",
     "keep_ended": " or ".join(KEEP_ENDED),
     "coverage": "{weight: a number, threshold: a number of 0 or more, or left out}",
-    "length_penalty": "a number",
+    "length_penalty": "a number from -10 to 10",
     "patience": "a number above 0, up to 1000",
     "label_smoothing": "a number from 0 to 1",
 }
@@ -104,7 +107,7 @@ class Coverage:
     threshold: float | None = None
 
     def __post_init__(self) -> None:
-        _put(self, weight=number("coverage.weight", self.weight))
+        _put(self, weight=_within(_LARGE, "coverage.weight", self.weight))
         if self.threshold is not None:
             wanted = "a number of 0 or more"
             threshold = number(
@@ -179,13 +182,15 @@ class SimpleOptions:
                 "eos_threshold", self.eos_threshold, wanted, lambda f: f > 0
             )
             _put(self, eos_threshold=factor)
-        _put(self, length_reward=number("length_reward", self.length_reward))
+        _put(self, length_reward=_within(_LARGE, "length_reward", self.length_reward))
         if self.keep_ended not in KEEP_ENDED:
             names = " or ".join(map(repr, KEEP_ENDED))
             raise ValueError(f"keep_ended must be {names}, not {self.keep_ended!r}")
         _put(self, coverage=coverage_term(self.coverage))
         if self.length_penalty is not None:
-            _put(self, length_penalty=number("length_penalty", self.length_penalty))
+            _put(
+                self, length_penalty=_within(10, "length_penalty", self.length_penalty)
+            )
             if self.length_norm:
                 raise ValueError(
                     "length_norm is length_penalty: 1: leave one of the two out"
@@ -213,6 +218,12 @@ def _smoothing(value: float) -> float:
 def _at_least(least: int, key: str, value: object) -> float:
     """Return a number that has to be no less than `least`."""
     return number(key, value, f"a number of {least} or more", lambda x: x >= least)
+
+
+def _within(most: float, key: str, value: object) -> float:
+    """Return a number that is no larger than `most`, nor smaller than minus that."""
+    wanted = f"a number from {-most:g} to {most:g}"
+    return number(key, value, wanted, lambda x: abs(x) <= most)
 
 
 def _put(options: object, **values: object) -> None:
