@@ -172,7 +172,9 @@ def check_rate(
     except humanfriendly.InvalidSize:
         return  # of a rate that is none ESPnet tells
     if rate != wanted:
+        remedy = f"resample it (sox {audio} -r {wanted} out.wav)"
+        if str(audio).endswith("|"):  # a command of Kaldi's
+            remedy = f"let it end with: sox -t wav - -r {wanted} -t wav - |"
         raise ValueError(
-            f"{audio} has {rate} samples a second, and the model takes {wanted}: "
-            f"resample it (sox {audio} -r {wanted} out.wav)"
+            f"{audio} has {rate} samples a second, and the model takes {wanted}: {remedy}"
         )

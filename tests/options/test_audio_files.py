@@ -99,3 +99,10 @@ def test_a_rate_that_is_none_is_not_compared(conf):
     else:  # without one it is ESPnet's default
         with pytest.raises(ValueError, match="8000 samples a second, .* takes 16000"):
             check_rate("a.wav", 8000, conf)
+
+
+def test_what_to_do_about_the_rate_of_a_command():
+    with pytest.raises(
+        ValueError, match=r"end with: sox -t wav - -r 16000 -t wav - \|"
+    ):
+        check_rate("cat a.wav |", 8000, None)
