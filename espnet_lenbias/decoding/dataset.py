@@ -14,10 +14,10 @@ from espnet_lenbias.espnet_compat import ESPnetDataset
 from espnet_lenbias.options.audio_files import (
     are_large,
     check_rate,
-    check_whole,
     scale_warning,
     training_types,
 )
+from espnet_lenbias.options.cut_audio import check_whole
 from espnet_lenbias.options.data_files import SOUND
 
 

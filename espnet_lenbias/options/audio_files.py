@@ -1,7 +1,6 @@
 """Audio files: are they whole, and of the model's sampling rate? No torch here."""
 
 import os
-import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import humanfriendly  # as ESPnet reads `16k`
 import soundfile
 
-from espnet_lenbias.errors import AudioError
+from espnet_lenbias.options.cut_audio import check_whole
 from espnet_lenbias.options.data_files import SOUND
 
 if TYPE_CHECKING:
@@ -20,15 +19,6 @@ WHISPER_RATE = 16000
 WHISPER_WINDOW = 30 * WHISPER_RATE
 
 _USUAL_RATE = 16000  # of ESPnet's frontends
-
-# From this on, the size of a WAV's samples in its header is no size: what writes into a
-# pipe does not know it. sox has 0x7ffff000 and a little more there, arecord 0x80000000,
-# ffmpeg 0xffffffff. Others have 0.
-_NO_SIZE = 0x7FFF0000
-
-# Seconds that may be missing: headers are known that count themselves, or a last sample
-# that is not there.
-_SLACK = 0.01
 
 # Samples above this are no loud ones of -1 to 1: that would be 18 dB of clipping.
 _LOUD = 8.0
@@ -62,54 +52,6 @@ def check_audio_file(path: Path) -> None:
     if not _info(path).frames:
         raise ValueError(f"{path} holds no samples")
     check_whole(path)
-
-
-def check_whole(path: Path, start: int = 0) -> None:
-    """Verify that a WAV is as long as its header says.
-
-    libsndfile reads what is there without a word. Of a cut FLAC it says so itself.
-
-    Args:
-        path: A file of any kind.
-        start: Where in it the audio begins, as in Kaldi's archives.
-
-    Raises:
-        OSError: It cannot be read.
-        AudioError: It is cut off.
-    """
-    promised, held = _wav_seconds(path, start)
-    if promised - held > _SLACK:
-        raise AudioError(
-            f"{path}: cut off: its header says {promised:.2f} s, and {held:.2f} s are "
-            "there: copy or make it anew"
-        )
-
-
-def _wav_seconds(path: Path, start: int) -> tuple[float, float]:
-    """Return how long a WAV is by its header, and by what is there.
-
-    Returns:
-        Zeros for what is no WAV, and for one whose header does not tell.
-    """
-    untold = 0.0, 0.0
-    with path.open("rb") as f:
-        f.seek(start)
-        riff = f.read(12)
-        if riff[:4] != b"RIFF" or riff[8:] != b"WAVE":
-            return untold
-        byte_rate = 0
-        while len(head := f.read(8)) == 8:
-            name, size = struct.unpack("<4sI", head)
-            body = f.tell()
-            if name == b"fmt ":
-                (byte_rate,) = struct.unpack("<8xI", f.read(12).ljust(12, b"\0"))
-            if name == b"data":
-                if size >= _NO_SIZE or not byte_rate:
-                    return untold
-                held = min(size, os.fstat(f.fileno()).st_size - body)
-                return size / byte_rate, held / byte_rate
-            f.seek(body + size + size % 2)
-    return untold
 
 
 def _info(path: Path) -> Any:
@@ -230,7 +172,9 @@ def check_rate(
     except humanfriendly.InvalidSize:
         return  # of a rate that is none ESPnet tells
     if rate != wanted:
+        remedy = f"resample it (sox {audio} -r {wanted} out.wav)"
+        if str(audio).endswith("|"):  # a command of Kaldi's
+            remedy = f"let it end with: sox -t wav - -r {wanted} -t wav - |"
         raise ValueError(
-            f"{audio} has {rate} samples a second, and the model takes {wanted}: "
-            f"resample it (sox {audio} -r {wanted} out.wav)"
+            f"{audio} has {rate} samples a second, and the model takes {wanted}: {remedy}"
         )

@@ -14,11 +14,13 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.espnet_options import (
+    read_numbers,
+    verify_weights_and_lengths,
+)
 from espnet_lenbias.options.search_conf import (
     ExplicitLengthOptions,
     SimpleOptions,
-    read_numbers,
-    verify_weights_and_lengths,
 )
 from espnet_lenbias.options.values import nearest as nearest
 

@@ -9,45 +9,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from espnet_lenbias.options.repeat_limit import RepeatLimit, read_repeat_limit
-from espnet_lenbias.options.values import count, nearest, number, switch, whole
-
-# What the options of a tool's searches begin with: its own, and that for the source
-# text of a translation.
-_PREFIXES = ("", "asr_")
-
-_COUNTS = (
-    "beam_size",
-    "nbest",
-    "batch_size",
-    "batch_bins",
-    "asr_beam_size",
-    "asr_nbest",
-)
-_WEIGHTS = ("ctc_weight", "lm_weight", "ngram_weight", "penalty")
-_LENGTHS = ("maxlenratio", "minlenratio")
-
-# Those of ESPnet's that are other whole numbers, or switches: as text each would pass for
-# set, "0" and "false" too.
-_WHOLE = (
-    *("block_size", "hop_size", "look_ahead", "sim_chunk_length", "start_chunk"),
-    *("decoder_text_length_limit", "encoded_feat_length_limit", "hold_n"),
-    *("ctc_window_margin", "max_seq_len", "max_mask_parallel"),
-)
-_SWITCHES = (
-    *("normalize_length", "streaming", "time_sync", "partial_ar", "run_chunk"),
-    *(
-        "hugging_face_decoder",
-        "ctc_greedy",
-        "enh_s2t_task",
-        "multi_asr",
-        "predict_time",
-    ),
-    *("disable_repetition_detection", "incremental_decode"),
-    *("quantize_asr_model", "quantize_s2t_model", "quantize_lm"),
-)
+from espnet_lenbias.options.values import count, nearest, number, switch
 
 # The values of `keep_ended`; see :class:`SimpleOptions`.
 KEEP_ENDED = ("joint", "separate")
+
+# Terms larger than this leave nothing of a log-prob in float32.
+_LARGE = 1e6
 
 # What the options below can be, for people to read.
 POSSIBLE_VALUES = {
@@ -60,68 +28,13 @@ POSSIBLE_VALUES = {
     "such a number}",
     "length_norm": "true or false",
     "eos_threshold": "a number above 0",
-    "length_reward": "a number",
+    "length_reward": "a number from -1e6 to 1e6",
     "keep_ended": " or ".join(KEEP_ENDED),
     "coverage": "{weight: a number, threshold: a number of 0 or more, or left out}",
-    "length_penalty": "a number",
+    "length_penalty": "a number from -10 to 10",
     "patience": "a number above 0, up to 1000",
     "label_smoothing": "a number from 0 to 1",
 }
-
-
-def read_numbers(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ESPnet's inference options with their numbers, and switches, read.
-
-    Raises:
-        ValueError: Names the option that must be one and is none.
-    """
-    read = dict(options)
-    for key in _COUNTS:
-        if key in options:
-            read[key] = count(key, options[key])
-    for key in (*_WEIGHTS, *_LENGTHS):
-        for prefixed in (f"{prefix}{key}" for prefix in _PREFIXES):
-            if prefixed in options:
-                read[prefixed] = number(prefixed, options[prefixed])
-    for keys, reader in ((_WHOLE, whole), (_SWITCHES, switch)):
-        for key in keys:
-            if isinstance(options.get(key), str):
-                read[key] = reader(key, options[key])
-    return read
-
-
-def verify_weights_and_lengths(options: Mapping[str, Any]) -> None:
-    """Verify those of ESPnet's inference options that no value of its own restricts.
-
-    Args:
-        options: As :func:`read_numbers` returns them.
-
-    Raises:
-        ValueError: Names the option.
-    """
-    for prefix in _PREFIXES:
-        key = f"{prefix}ctc_weight"
-        wanted = f"from 0 to 1 (the decoder weighs 1 - {key})"
-        number(key, options.get(key, 0.5), wanted, lambda weight: 0 <= weight <= 1)
-        _verify_lengths(f"{prefix}minlenratio", f"{prefix}maxlenratio", options)
-
-
-def _verify_lengths(minimum: str, maximum: str, options: Mapping[str, Any]) -> None:
-    shortest, longest = options.get(minimum, 0.0), options.get(maximum, 0.0)
-    if _exceeds(shortest, longest):
-        raise ValueError(
-            f"{minimum} {shortest} asks for a longer output than {maximum} {longest} "
-            "allows (positive: labels per encoder frame, 0 standing for 1; negative: "
-            "labels)"
-        )
-
-
-def _exceeds(shortest: float, longest: float) -> bool:
-    """Tell whether a length ratio is above another one of its kind."""
-    longest = longest or 1.0
-    if shortest < 0 and longest < 0:
-        return -shortest > -longest
-    return shortest > longest > 0
 
 
 @dataclass(frozen=True)
@@ -195,7 +108,7 @@ class Coverage:
     threshold: float | None = None
 
     def __post_init__(self) -> None:
-        _put(self, weight=number("coverage.weight", self.weight))
+        _put(self, weight=_within(_LARGE, "coverage.weight", self.weight))
         if self.threshold is not None:
             wanted = "a number of 0 or more"
             threshold = number(
@@ -270,13 +183,15 @@ class SimpleOptions:
                 "eos_threshold", self.eos_threshold, wanted, lambda f: f > 0
             )
             _put(self, eos_threshold=factor)
-        _put(self, length_reward=number("length_reward", self.length_reward))
+        _put(self, length_reward=_within(_LARGE, "length_reward", self.length_reward))
         if self.keep_ended not in KEEP_ENDED:
             names = " or ".join(map(repr, KEEP_ENDED))
             raise ValueError(f"keep_ended must be {names}, not {self.keep_ended!r}")
         _put(self, coverage=coverage_term(self.coverage))
         if self.length_penalty is not None:
-            _put(self, length_penalty=number("length_penalty", self.length_penalty))
+            _put(
+                self, length_penalty=_within(10, "length_penalty", self.length_penalty)
+            )
             if self.length_norm:
                 raise ValueError(
                     "length_norm is length_penalty: 1: leave one of the two out"
@@ -304,6 +219,12 @@ def _smoothing(value: float) -> float:
 def _at_least(least: int, key: str, value: object) -> float:
     """Return a number that has to be no less than `least`."""
     return number(key, value, f"a number of {least} or more", lambda x: x >= least)
+
+
+def _within(most: float, key: str, value: object) -> float:
+    """Return a number that is no larger than `most`, nor smaller than minus that."""
+    wanted = f"a number from {-most:g} to {most:g}"
+    return number(key, value, wanted, lambda x: abs(x) <= most)
 
 
 def _put(options: object, **values: object) -> None:

@@ -157,6 +157,7 @@ def raise_invalid_score(scores: LabelScores, beam: Beam, length: int) -> None:
                     f"utterance {utt} of the batch: look at its weights and its dtype"
                 )
     raise ScorerError(
-        f"the weighted sum of {sorted(scores.by_scorer)} is NaN or +inf at position "
-        f"{length}: a score of -inf cannot have a negative weight"
+        f"the weighted sum of {sorted(scores.by_scorer)}, and of what search_conf adds to "
+        f"it, is NaN or +inf at position {length}: a weight is too large, or one is "
+        "negative of a scorer that returned -inf"
     )

@@ -246,9 +246,14 @@ def test_texts_in_search_conf():
         ("explicit_length", "stop_margin", [True, -1, "x", float("inf")]),
         ("explicit_length", "stop_length", [0, 0.5, "much"]),
         ("simple", "eos_threshold", [False, "0", float("inf")]),
-        ("simple", "length_reward", [True, ".inf", None]),
+        ("simple", "length_reward", [True, ".inf", None, 1e39, -1e7]),
+        ("simple", "length_penalty", ["x", 11, -1000]),
         ("simple", "length_norm", [0, "never"]),
-        ("simple", "coverage", [0.1, {"weight": True}, {"weight": "x"}]),
+        (
+            "simple",
+            "coverage",
+            [0.1, {"weight": True}, {"weight": "x"}, {"weight": 1e39}],
+        ),
     ],
 )
 def test_values_that_are_none(search, option, wrong):

@@ -1,0 +1,97 @@
+"""Audio files that are cut off."""
+
+import struct
+
+import numpy as np
+import pytest
+import soundfile
+
+from espnet_lenbias.errors import AudioError
+from espnet_lenbias.options.audio_files import read_audio
+from espnet_lenbias.options.cut_audio import check_whole
+
+RATE = 16000
+HEADER = 44  # bytes of a plain WAV's
+
+
+def write_wav(path, subtype="PCM_16", channels=1, seconds=2):
+    samples = np.full((seconds * RATE, channels), 0.1)
+    soundfile.write(path, samples, RATE, subtype=subtype)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("subtype", ["PCM_16", "PCM_24", "FLOAT", "ULAW", "IMA_ADPCM"])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_half_of_a_wav(subtype, channels, tmp_path):
+    path = tmp_path / "a.wav"
+    whole = write_wav(path, subtype, channels)
+    check_whole(path)
+    path.write_bytes(whole[: len(whole) // 2])
+    message = r"a.wav: cut off: its header says 2\.0. s, and (1\.0.|0\.9.) s are there"
+    with pytest.raises(AudioError, match=message):
+        read_audio(path)
+
+
+@pytest.mark.parametrize("size", [0, 0x7FFFF000, 0x80000000, 0xFFFFFFFF])
+def test_a_header_that_was_written_into_a_pipe(size, tmp_path):
+    path = tmp_path / "a.wav"
+    whole = write_wav(path)
+    assert whole[HEADER - 8 : HEADER - 4] == b"data"
+    path.write_bytes(whole[: HEADER - 4] + struct.pack("<I", size) + whole[HEADER:])
+    check_whole(path)
+
+
+@pytest.mark.parametrize("missing, cut", [(0, False), (44, False), (640, True)])
+def test_what_is_no_loss(missing, cut, tmp_path):
+    """A hundredth of a second is 320 bytes."""
+    path = tmp_path / "a.wav"
+    whole = write_wav(path)
+    path.write_bytes(whole[: len(whole) - missing])
+    if cut:
+        with pytest.raises(AudioError):
+            check_whole(path)
+    else:
+        check_whole(path)
+
+
+def test_a_wav_within_an_archive(tmp_path):
+    path = tmp_path / "a.ark"
+    whole = write_wav(tmp_path / "a.wav")
+    path.write_bytes(b"utt1 " + whole + b"utt2 " + whole)
+    check_whole(path, 5)
+    check_whole(path, len(whole) + 10)
+    path.write_bytes(b"utt1 " + whole[:-RATE])
+    with pytest.raises(AudioError, match="says 2.00 s, and 1.50 s are there"):
+        check_whole(path, 5)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"RIFF", b"fLaC" + bytes(99), b"RIFF\0\0\0\0WAVE"]
+)
+def test_other_files_are_left_to_their_readers(content, tmp_path):
+    path = tmp_path / "a.wav"
+    path.write_bytes(content)
+    check_whole(path)
+
+
+@pytest.mark.parametrize("kind", ["RF64", "W64", "AIFF", "AU", "NIST", "MP3"])
+def test_half_of_another_kind(kind, tmp_path):
+    path = tmp_path / "a.x"
+    noise = 0.1 * np.random.default_rng(0).standard_normal(2 * RATE)
+    soundfile.write(path, noise, RATE, format=kind)
+    check_whole(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(
+        AudioError, match=r"cut off: its header says 2\.\d\d s, and [01]\."
+    ):
+        read_audio(path)
+
+
+def test_a_whole_file_of_a_pipe_of_another_kind(tmp_path):
+    """The size of AU is 0xffffffff where it is not known."""
+    path = tmp_path / "a.au"
+    soundfile.write(path, np.full(RATE, 0.1), RATE, format="AU")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:8] + b"\xff" * 4 + whole[12:])
+    check_whole(path)
