@@ -18,6 +18,7 @@ import yaml
 from espnet_lenbias.espnet_compat import commandline
 from espnet_lenbias.options.decoding import get_parser
 from espnet_lenbias.options.espnet_tools import OTHER_TOOLS
+from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.standard_output import reader_may_go
 
@@ -38,8 +39,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
         )
     args = parser.parse_args(options)
     print(commandline(), file=sys.stderr)
-    for name in ("decoder_dtype", "batch_bins"):
-        if getattr(args, name) is not None:
+    for name in ("decoder_dtype", "batch_bins", *POSTERIOR_OPTIONS):
+        if getattr(args, name) != parser.get_default(name):
             parser.exit(2, f"{parser.prog}: error: {name} has no place in it\n")
         delattr(args, name)
     for name in ("config", "search", "search_conf"):

@@ -24,9 +24,6 @@ _MODELS = {
 # Inference option of an LM's checkpoint -> the search that it is a scorer of.
 _LMS = {"lm_file": "beam_search", "src_lm_file": "asr_beam_search"}
 
-# The types of number that ESPnet's models, and the searches here, compute in.
-_DTYPES = ("float32", "float64", "float16", "bfloat16")
-
 _SHOWN = 3  # parameters that a message names
 
 
@@ -173,7 +170,7 @@ def check_quantisation(options: Mapping[str, Any]) -> None:
 
 
 def check_place(options: Mapping[str, Any]) -> None:
-    """Verify the type of numbers and the device that a model is to be computed with.
+    """Verify the device that a model is to be computed on.
 
     Args:
         options: An inference class's, their defaults filled in.
@@ -181,10 +178,7 @@ def check_place(options: Mapping[str, Any]) -> None:
     Raises:
         OptionError: Names the option and what is possible.
     """
-    dtype, device = options.get("dtype", _DTYPES[0]), options.get("device", "cpu")
-    if dtype not in _DTYPES:
-        names = ", ".join(map(repr, _DTYPES))
-        raise OptionError(f"dtype must be one of {names}, not {dtype!r}")
+    device = options.get("device", "cpu")
     try:
         usable = isinstance(device, str) and torch.device(device).type != "meta"
         why = "" if usable else "a text that names one is wanted"

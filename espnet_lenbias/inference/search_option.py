@@ -40,7 +40,11 @@ from espnet_lenbias.inference.word_pieces import (
 from espnet_lenbias.options.espnet_tools import tool_of
 from espnet_lenbias.options.fast_yaml import fast_yaml
 from espnet_lenbias.options.packed_model import check_owner, model_files
-from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS, check_posteriors
+from espnet_lenbias.options.posteriors import (
+    POSTERIOR_OPTIONS,
+    PosteriorOptions,
+    check_posteriors,
+)
 from espnet_lenbias.options.precision import check_decoder_dtype, check_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
@@ -103,18 +107,15 @@ class SearchOptionMixin(Samples, _EspnetClass):
         **kwargs: Any,
     ):
         conf = search_conf or {}
-        given = self._verified(search, conf, decoder_dtype, args, kwargs)
-        self.posterior_options = check_posteriors(
-            search,
-            conf,
-            {
-                "decide": decide,
-                "confidence": confidence,
-                "posterior_nbest": posterior_nbest,
-                "posterior_temperature": posterior_temperature,
-                "confidence_temperature": confidence_temperature,
-            },
-            given.arguments,
+        own = {
+            "decide": decide,
+            "confidence": confidence,
+            "posterior_nbest": posterior_nbest,
+            "posterior_temperature": posterior_temperature,
+            "confidence_temperature": confidence_temperature,
+        }
+        given, self.posterior_options = self._verified(
+            search, conf, decoder_dtype, own, args, kwargs
         )
         options = given.arguments
         batch_size = options.get("batch_size", 1)
@@ -160,8 +161,7 @@ class SearchOptionMixin(Samples, _EspnetClass):
             conf = options.pop("search_conf", None) or {}
             decoder_dtype = options.pop("decoder_dtype", None)
             own = {k: options.pop(k) for k in POSTERIOR_OPTIONS if k in options}
-            given = cls._verified(search, conf, decoder_dtype, (), options)
-            check_posteriors(search, conf, own, given.arguments)
+            cls._verified(search, conf, decoder_dtype, own, (), options)
         if model_tag is None:
             return cls(**kwargs)
         files, taken = model_files(model_tag), cls.espnet_options().parameters
@@ -201,10 +201,15 @@ class SearchOptionMixin(Samples, _EspnetClass):
         search: str,
         conf: Mapping[str, Any],
         decoder_dtype: str | None,
+        posteriors: Mapping[str, Any],
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
-    ) -> inspect.BoundArguments:
-        """Verify all options, before any model is loaded; return those of ESPnet's."""
+    ) -> tuple[inspect.BoundArguments, PosteriorOptions]:
+        """Verify all options, before any model is loaded.
+
+        Returns:
+            Those of ESPnet's, and those of `posteriors`.
+        """
         espnets = cls.espnet_options()
         own = ["search", "search_conf", "decoder_dtype", *POSTERIOR_OPTIONS]
         check_keywords(kwargs, [*espnets.parameters, *own])
@@ -215,6 +220,7 @@ class SearchOptionMixin(Samples, _EspnetClass):
         check_nbest(conf, given.arguments)
         check_dtype(given.arguments)
         check_decoder_dtype(search, decoder_dtype, given.arguments)
+        read = check_posteriors(search, conf, posteriors, given.arguments)
         defaults = {
             name: parameter.default
             for name, parameter in espnets.parameters.items()
@@ -227,7 +233,7 @@ class SearchOptionMixin(Samples, _EspnetClass):
         check_train_configs(options)
         cls._check_model(search, options)
         check_labels(options)
-        return given
+        return given, read
 
     @classmethod
     def _check_search(cls, search: str, options: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from tests.tool_models import command, lines, tool_of
 
 OF_WORDS, OF_LABELS = "word_confidence", "label_confidence"
 NAMES = {"token", "token_int", "score", "text"}
-OURS = {"original_score", "steps"}
+OURS = {"original_score", "steps", "stopped"}
 
 
 @pytest.fixture

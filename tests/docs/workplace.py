@@ -58,11 +58,8 @@ def make(folder: Path) -> None:
     (folder / SLICE).mkdir(parents=True)
     speaker = audio["2005-20050-0003"].parents[1]
     (folder / SLICE / speaker.name).symlink_to(speaker)
-    for recipe in ("mini_librispeech", "mini_mt"):
-        pretrained = Path("recipes", recipe, "pretrained")
-        (folder / pretrained).parent.mkdir(exist_ok=True)
-        (folder / pretrained).symlink_to(ROOT / pretrained)
-
+    pretrained = Path("recipes", "mini_librispeech", "pretrained")
+    (folder / pretrained).symlink_to(ROOT / pretrained)
     (folder / "recipes" / "mini_mt").symlink_to(ROOT / "recipes" / "mini_mt")
 
     (folder / "tmp").mkdir()

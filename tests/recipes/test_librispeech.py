@@ -265,7 +265,6 @@ def test_a_packed_model_comes_with_its_language_model(tmp_path):
     [
         ("gone.zip", "there is no file gone.zip"),
         (RECIPE / "run.sh", "run.sh is not a zip archive"),
-        (MT, "mt.zip is a model of mt_inference, not of asr_inference: decode it wi"),
         ("{training}", "/valid.acc.ave.pth (parameters there: model.pth)"),
     ],
 )
