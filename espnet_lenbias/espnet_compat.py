@@ -103,12 +103,13 @@ if TYPE_CHECKING:
     from espnet2.text.whisper_token_id_converter import (
         OpenAIWhisperTokenIDConverter as OpenAIWhisperTokenIDConverter,
     )
+    from espnet2.text.whisper_tokenizer import (
+        LANGUAGES_CODE_MAPPING as LANGUAGES_CODE_MAPPING,
+    )
     from espnet2.torch_utils.set_all_random_seed import (
         set_all_random_seed as set_all_random_seed,
     )
     from espnet2.train.dataset import ESPnetDataset as ESPnetDataset
-
-    WHISPER_LANGUAGES: dict[str, str]
 
 # Where ESPnet's decoding modules are: 202611 and later, 202511.
 _LAYOUTS = ("espnet2.legacy.nets", "espnet.nets")
@@ -152,7 +153,7 @@ _ELSEWHERE = {
     "OpenAIWhisperDecoder": "espnet2.asr.decoder.whisper_decoder",
     "OpenAIWhisperEncoder": "espnet2.asr.encoder.whisper_encoder",
     "OpenAIWhisperTokenIDConverter": "espnet2.text.whisper_token_id_converter",
-    "WHISPER_LANGUAGES": "espnet2.text.whisper_tokenizer",
+    "LANGUAGES_CODE_MAPPING": "espnet2.text.whisper_tokenizer",
     "WhisperFrontend": "espnet2.asr.frontend.whisper",
     "RNNDecoder": "espnet2.asr.decoder.rnn_decoder",
     "TransformerDecoder": "espnet2.asr.decoder.transformer_decoder",
@@ -169,15 +170,11 @@ _ELSEWHERE = {
 }
 
 
-# Name here -> name there, where ESPnet's says too little.
-_RENAMED = {"WHISPER_LANGUAGES": "LANGUAGES_CODE_MAPPING"}
-
-
 def _load(name: str) -> Any:
     """Import an object of ESPnet's."""
     decoding = _DECODING.get(name)
     module = _ELSEWHERE[name] if decoding is None else f"{_layout()}.{decoding}"
-    return getattr(importlib.import_module(module), _RENAMED.get(name, name))
+    return getattr(importlib.import_module(module), name)
 
 
 if not TYPE_CHECKING:

@@ -16,7 +16,7 @@ import torch
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import (
-    WHISPER_LANGUAGES,
+    LANGUAGES_CODE_MAPPING,
     OpenAIWhisperEncoder,
     OpenAIWhisperTokenIDConverter,
     WhisperFrontend,
@@ -30,6 +30,7 @@ from espnet_lenbias.options.train_config import section
 logger = logging.getLogger(__name__)
 
 _TOOLS = ("asr", "st", "s2t", "slu")
+_N_LANGUAGES = 99  # of Whisper's models before large-v3
 _PARTS = ("frontend", "encoder", "decoder")
 
 
@@ -75,13 +76,14 @@ def whisper_ready(
 
     _add_what_is_gone()
     for code, language in LANGUAGES.items():  # ESPnet lists some twenty of them
-        WHISPER_LANGUAGES.setdefault(code, language)
+        LANGUAGES_CODE_MAPPING.setdefault(code, language)
     names = [section(config, f"{p}_conf").get("whisper_model") for p in _PARTS]
     known = [*whisper.available_models(), *filter(None, names)]
     load = partial(_load, whisper.load_model, whisper_parts(config), config, model_file)
-    get_tokenizer = partial(
-        whisper.tokenizer.get_tokenizer, num_languages=_n_languages(config)
-    )
+    n_languages = _n_languages(config)
+    # older releases, ESPnet's fork among them, do not ask how many
+    count = {} if n_languages == _N_LANGUAGES else {"num_languages": n_languages}
+    get_tokenizer = partial(whisper.tokenizer.get_tokenizer, **count)
     with (
         # ESPnet takes no file on disk, which `load_model` does
         _replaced(whisper, "available_models", lambda: known),
@@ -129,7 +131,7 @@ def _n_languages(config: Mapping[str, Any]) -> int:
         first = tokens.index("<|startoftranscript|>")  # type: ignore[union-attr]
         count: int = tokens.index("<|translate|>") - first - 1  # type: ignore[union-attr]
     except (AttributeError, ValueError):  # labels of its own
-        return 99
+        return _N_LANGUAGES
     return count
 
 
