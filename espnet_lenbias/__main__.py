@@ -31,7 +31,8 @@ def main() -> int:
         return 0
     if args[0] in cli.COMMANDS:
         return cli.main(args)
-    sys.stdout.flush()
+    with reader_may_go():
+        sys.stdout.flush()
     command = [sys.executable, *outer_options(args), *replaced(args)]
     os.execv(sys.executable, command)
 

@@ -128,3 +128,14 @@ def test_references_in_another_encoding(report, tmp_path):
     (line,) = out.stderr.decode().splitlines()
     assert line.startswith("espnet-lenbias report: error: ")
     assert "data/dev/text, line 1 is no text in UTF-8" in line
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["--help"], ["explain", "--help"], ["report", "--help"], ["decode", "--help"]],
+)
+def test_help_without_docstrings(command):
+    """As `python -OO` has it."""
+    done = run(command, PYTHONOPTIMIZE="2")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"usage: ")

@@ -25,14 +25,10 @@ from espnet_lenbias.decoding.run_log import FORMAT, kept_markers, log_kept
 from espnet_lenbias.errors import OptionError, OtherRunError
 from espnet_lenbias.espnet_compat import commandline, decodes_batches
 from espnet_lenbias.options.data_files import utterances
-from espnet_lenbias.options.decoding import (
-    get_parser,
-    parse,
-    run_options,
-    show_cause,
-)
+from espnet_lenbias.options.decoding import get_parser, parse, show_cause
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.output_folder import NO_ROOM
+from espnet_lenbias.options.run_options import run_options
 from espnet_lenbias.options.standard_output import reader_may_go
 from espnet_lenbias.options.threads import wait_passively
 

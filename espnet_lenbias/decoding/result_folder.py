@@ -44,7 +44,7 @@ class ResultFolder:
         data: The keys of the utterances that get a line in every file, in this order;
             with each what tells its data from any other.
         options: What else decides the results; see
-            :func:`espnet_lenbias.options.decoding.run_options`.
+            :func:`espnet_lenbias.options.run_options.run_options`.
 
     Raises:
         OSError: Names a file that cannot be read or written.

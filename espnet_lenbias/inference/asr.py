@@ -106,7 +106,8 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
             raise ValueError("speech_lengths is required for a padded array")
         waves = [wave[: int(n)] for wave, n in zip(speech, speech_lengths)]
         for i, wave in enumerate(waves):
-            check_audio(wave, f"utterance {i} of the batch")
+            alone = len(waves) == 1
+            check_audio(wave, "the audio" if alone else f"utterance {i} of the batch")
         if not self._searches_batches():
             return [self(wave) for wave in waves]
         return self._search([self._frames_of(wave) for wave in waves])

@@ -102,7 +102,10 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
             )
         if self.search != ESPNET:
             for i, wave in enumerate(speech):
-                check_audio(wave, f"utterance {i} of the batch")
+                alone = len(speech) == 1
+                check_audio(
+                    wave, "the audio" if alone else f"utterance {i} of the batch"
+                )
             if isinstance(speech, Audio):
                 speech = self._samples(speech)
             else:

@@ -1,5 +1,6 @@
 """Audio files: are they whole, and of the model's sampling rate? No torch here."""
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -84,7 +85,8 @@ def are_large(samples: Any) -> bool:
     peaks = abs(samples)
     if not bool((peaks > 1).any()):
         return False
-    return bool((peaks > _LOUD).any()) or bool((samples == samples.round()).all())
+    loud = (peaks > _LOUD) & (peaks < math.inf)
+    return bool(loud.any()) or bool((samples == samples.round()).all())
 
 
 def scale_warning(source: str, kind: str, large: bool, trained_on: str | None) -> str:

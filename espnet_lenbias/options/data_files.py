@@ -9,6 +9,9 @@ from pathlib import Path
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.values import nearest
 
+# ESPnet's option that names the data: (file, name, type) each.
+DATA = "data_path_and_name_and_type"
+
 # ESPnet's types of data whose lines name files that soundfile opens.
 SOUND = ("sound", "multi_columns_sound", "variable_columns_sound")
 
@@ -46,8 +49,11 @@ def check_types(data: Sequence[tuple[str, str, str]]) -> None:
         OptionError: Names the type that is wrong, and what to say.
     """
     known = (*KEYED, *_OTHERS)
+    names = [name for _, name, _ in data]
     for path, name, kind in data:
         given = f"data_path_and_name_and_type: {path},{name},{kind}: "
+        if names.count(name) > 1:
+            raise OptionError(f"{given}{name} is given twice: leave one of them out")
         if kind not in known and not re.fullmatch(r"rand_int_\d+_\d+", kind):
             hint = nearest(kind, known) or f" (types: {', '.join(known)})"
             raise OptionError(f"{given}there is no type {kind}{hint}")

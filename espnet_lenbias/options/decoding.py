@@ -5,19 +5,17 @@ imports that decoding needs.
 """
 
 import argparse
-import hashlib
 import re
 import traceback
 from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.data_files import KEYED, check_types
+from espnet_lenbias.options.data_files import DATA, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.packed_model import check_tag
 from espnet_lenbias.options.posteriors import (
@@ -41,26 +39,11 @@ from espnet_lenbias.options.registry import (
 )
 from espnet_lenbias.options.train_config import check_file, check_train_configs
 
-_DATA = "data_path_and_name_and_type"
-
 # ESPnet's tools have some eighty options, which `--help` tells of one by one.
-_USAGE = f"%(prog)s --output_dir DIR --{_DATA} FILE,NAME,TYPE [options]"
+_USAGE = f"%(prog)s --output_dir DIR --{DATA} FILE,NAME,TYPE [options]"
 
-# A file up to so many bytes, such as a config, is told from another one by
-# what it holds; a larger one, a model, by its size and time of change.
-_READ = 2**24
-
-# Options that change where or how fast a run goes, not what it finds.
-_NOT_RESULTS = {
-    "batch_bins",
-    "batch_size",
-    "config",
-    "key_file",
-    "log_level",
-    "ngpu",
-    "num_workers",
-    "output_dir",
-}
+# ESPnet's whole numbers that have a range: numpy's of seeds, Linux's of processes.
+_RANGES = (("seed", 0, 2**32 - 1), ("num_workers", 0, 2**22))
 
 
 def get_parser(module: str) -> argparse.ArgumentParser:
@@ -94,6 +77,8 @@ def get_parser(module: str) -> argparse.ArgumentParser:
     for action in parser._actions:
         if action.dest == "batch_size":
             action.default = None
+        if action.dest == DATA:
+            action.type = _data
     group.add_argument(
         "--decoder_dtype",
         choices=DECODER_DTYPES,
@@ -102,6 +87,21 @@ def get_parser(module: str) -> argparse.ArgumentParser:
     )
     add_posterior_options(parser.add_argument_group("The n-best list"))
     return parser
+
+
+def _data(text: str) -> tuple[str, str, str]:
+    """Read FILE,NAME,TYPE as ESPnet does, or with commas in the name of the file."""
+    from espnet2.utils.types import str2triple_str
+
+    try:
+        path, name, kind = str2triple_str(text)
+    except ValueError:
+        if text.count(",") < 2:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not FILE,NAME,TYPE, such as wav.scp,speech,sound"
+            ) from None
+        path, name, kind = text.rsplit(",", 2)
+    return path, name, kind
 
 
 def parse(
@@ -146,47 +146,6 @@ def show_cause(log_level: str) -> None:
         traceback.print_exc()
 
 
-def run_options(args: argparse.Namespace) -> dict[str, str]:
-    """Return what decides the results of a run, for a later run to compare with.
-
-    Files are described by more than their names, so that a model that was trained
-    further under the same name is not taken for the old one. Of data files with a line
-    for each utterance only name and type count: the lines are compared one by one, see
-    :func:`espnet_lenbias.options.data_files.utterances`.
-    """
-    options = {
-        key: _described(value)
-        for key, value in vars(args).items()
-        if key not in _NOT_RESULTS
-    }
-    options[_DATA] = _described(
-        [
-            [name, kind] if kind in KEYED else [path, name, kind]
-            for path, name, kind in getattr(args, _DATA)
-        ]
-    )
-    for package in ("espnet", "espnet_lenbias"):
-        options[f"{package} version"] = version(package)
-    return options
-
-
-def _described(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(_described(item) for item in value)
-    if isinstance(value, str) and Path(value).is_file():
-        return f"{value} ({_state(Path(value))})"
-    return str(value)
-
-
-def _state(path: Path) -> str:
-    """Return what tells a file from others, and from itself once it has changed."""
-    stat = path.stat()
-    if stat.st_size > _READ:
-        return f"{stat.st_size} bytes, changed at {stat.st_mtime}"
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return f"{stat.st_size} bytes, sha256 {digest[:16]}"
-
-
 def _read_config(
     parser: argparse.ArgumentParser, cmd: Sequence[str] | None
 ) -> Mapping[str, Any]:
@@ -194,12 +153,16 @@ def _read_config(
     finder = argparse.ArgumentParser(add_help=False)
     finder.add_argument("--config")
     path = finder.parse_known_args(cmd)[0].config
-    if path is None or not Path(path).is_file():
-        return {}  # ESPnet's parser reports a missing file
+    if path is None:
+        return {}
+    if not Path(path).is_file():
+        _fail(parser, f"config: there is no file {path}")
     try:
         config = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as e:
+        _fail(parser, f"config: {path} cannot be read: {e.strerror}")
     except (yaml.YAMLError, UnicodeDecodeError) as e:
-        _fail(parser, f"{path}: not a yaml file: {e}")
+        _fail(parser, f"{path}: not a yaml file: {' '.join(str(e).split())}")
     if not isinstance(config, dict):
         _fail(parser, f"{path}: a decode config holds `option: value` lines")
     valid = [action.dest for action in parser._actions]
@@ -211,7 +174,13 @@ def _read_config(
 
 def _check_files(options: Mapping[str, Any]) -> None:
     """Verify that the files which the options name are there, and the types of data."""
-    check_types(options[_DATA])
+    if not options["output_dir"].strip():
+        raise ValueError("output_dir names no folder: name one")
+    for key, least, most in _RANGES:
+        value = options.get(key, least)
+        if not least <= value <= most:
+            raise ValueError(f"{key} must be from {least} to {most}, not {value}")
+    check_types(options[DATA])
     files = {
         key: value
         for key, value in options.items()
@@ -223,7 +192,7 @@ def _check_files(options: Mapping[str, Any]) -> None:
         # a tokenizer can have a name in place of a file, e.g. whisper_en
         if key.endswith("bpemodel") and value is not None and Path(str(value)).suffix
     }
-    files |= {f"data of {name}": path for path, name, _ in options[_DATA]}
+    files |= {f"data of {name}": path for path, name, _ in options[DATA]}
     for key, path in files.items():
         check_file(key, path)
     check_train_configs(options)

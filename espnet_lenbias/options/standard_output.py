@@ -16,6 +16,7 @@ def reader_may_go() -> Iterator[None]:
     Where it cannot be written for another reason, such as a full disk, say so and end
     with status 2.
     """
+    open_closed_streams()
     try:
         try:
             yield
@@ -45,3 +46,16 @@ def _fails() -> bool:
 def _give_up() -> None:
     """Have what is left to write, at exit, go nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def open_closed_streams() -> None:
+    """Put the null device in the place of standard streams that are closed.
+
+    Else the next file that is opened, of results maybe, gets the number of one, and with
+    it what libraries write there.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)  # it gets the lowest that is free
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, mode))

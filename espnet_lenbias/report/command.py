@@ -31,7 +31,7 @@ _USUAL_DETAIL = ("dev-other", "dev_other")
 
 def get_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    description = __doc__.partition("\n\n")[2]
+    description = (__doc__ or "").partition("\n\n")[2]
     parser = argparse.ArgumentParser(
         prog="espnet-lenbias report",
         description=description,

@@ -52,7 +52,7 @@ _DURATION = "The defaults take 3 to 4 minutes on two idle CPU cores."
 def get_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
+        description=(__doc__ or "").partition("\n")[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument

@@ -73,6 +73,7 @@ def test_the_scale_of_an_array(large, trained_on, message):
         ([[0.25, 0.5], [0.5, -20000.0]], True),
         ([float("nan"), 0.5], False),
         ([float("nan"), 300.0], True),
+        ([float("inf"), 0.5], False),
     ],
 )
 def test_samples_of_another_scale(samples, large, make):

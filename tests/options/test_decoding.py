@@ -3,8 +3,9 @@
 import pytest
 import yaml
 
-from espnet_lenbias.options.decoding import get_parser, parse, run_options
+from espnet_lenbias.options.decoding import get_parser, parse
 from espnet_lenbias.options.espnet_tools import ASR, MT
+from espnet_lenbias.options.run_options import run_options
 
 # As PyYAML reads it, `5e-1` is text.
 AS_TEXT = """
@@ -87,3 +88,59 @@ def test_what_is_no_number_is_named_at_the_door(parsed, capsys, line, message, s
         parsed(f"search: {search}\n{line}")
     assert stop.value.code == 2
     assert f"decode.yaml: {message}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text, data",
+    [
+        ("a.scp,speech,sound", ("a.scp", "speech", "sound")),
+        ("('a.scp', 'speech', 'sound')", ("a.scp", "speech", "sound")),  # as from yaml
+        ("a,b/c, d.scp,speech,sound", ("a,b/c, d.scp", "speech", "sound")),
+    ],
+)
+def test_names_of_data_files(text, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / data[0]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("u a.wav\n")
+    command = ["--output_dir", "out", "--data_path_and_name_and_type", text]
+    args = parse(get_parser(ASR.module), command)
+    assert args.data_path_and_name_and_type == [data]
+
+
+DATA = ["--data_path_and_name_and_type", "a.scp,speech,sound"]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (
+            [*DATA, *DATA],
+            "a.scp,speech,sound: speech is given twice: leave one of them",
+        ),
+        (
+            [*DATA, *DATA[:1], "a.scp"],
+            "'a.scp' is not FILE,NAME,TYPE, such as wav.scp,",
+        ),
+        ([*DATA, "--output_dir", ""], "output_dir names no folder: name one"),
+        (
+            [*DATA, "--num_workers", "-1"],
+            "num_workers must be from 0 to 4194304, not -1",
+        ),
+        ([*DATA, "--seed", "-1"], "seed must be from 0 to 4294967295, not -1"),
+        ([*DATA, "--seed", str(2**32)], "not 4294967296"),
+        ([*DATA, "--config", ""], "config: there is no file "),
+        ([*DATA, "--config", "."], "config: there is no file ."),
+        ([*DATA, "--config", "gone.yaml"], "config: there is no file gone.yaml"),
+    ],
+    ids=str,
+)
+def test_what_a_command_line_cannot_hold(
+    options, message, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.scp").write_text("u a.wav\n")
+    with pytest.raises(SystemExit) as stop:
+        parse(get_parser(ASR.module), ["--output_dir", "out", *options])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err.splitlines()[-1]

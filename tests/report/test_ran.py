@@ -6,9 +6,10 @@ import zipfile
 import pytest
 import yaml
 
-from espnet_lenbias.options.decoding import get_parser, parse, run_options
+from espnet_lenbias.options.decoding import get_parser, parse
 from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.run_journal import JOURNAL
+from espnet_lenbias.options.run_options import run_options
 from espnet_lenbias.report.command import main
 from espnet_lenbias.report.decodings import read_decodings
 from espnet_lenbias.report.ran import config_that_ran, contradictions

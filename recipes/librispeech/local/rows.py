@@ -20,7 +20,7 @@ from espnet_lenbias.options.tool_choice import CHOICES
 
 def get_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add = parser.add_argument
     add("model", type=Path, help="what local/model.py has written")
     add("out", type=Path, help="gets a folder for each decode config")

@@ -22,7 +22,7 @@ Pair = tuple[str, str]  # source text and English text
 
 def get_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add = parser.add_argument
     add("--grammar", type=Path, default=Path("conf/grammar.txt"))
     add("--config", type=Path, default=Path("conf/corpus.yaml"))

@@ -13,7 +13,7 @@ from espnet2.main_funcs.pack_funcs import pack
 
 def get_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add = parser.add_argument
     add("config", type=Path, help="config.yaml of the training")
     add("model", type=Path, help="parameters in the same folder")

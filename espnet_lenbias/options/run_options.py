@@ -1,0 +1,66 @@
+"""What decides the results of a run, for a later run in its folder to compare with."""
+
+import argparse
+import hashlib
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from espnet_lenbias.options.data_files import DATA, KEYED
+
+# A file up to so many bytes, such as a config, is told from another one by
+# what it holds; a larger one, a model, by its size and time of change.
+_READ = 2**24
+
+# Options that change where or how fast a run goes, not what it finds.
+_NOT_RESULTS = {
+    "batch_bins",
+    "batch_size",
+    "config",
+    "key_file",
+    "log_level",
+    "ngpu",
+    "num_workers",
+    "output_dir",
+}
+
+
+def run_options(args: argparse.Namespace) -> dict[str, str]:
+    """Return what decides the results of a run, for a later run to compare with.
+
+    Files are described by more than their names, so that a model that was trained
+    further under the same name is not taken for the old one. Of data files with a line
+    for each utterance only name and type count: the lines are compared one by one, see
+    :func:`espnet_lenbias.options.data_files.utterances`.
+    """
+    options = {
+        key: _described(value)
+        for key, value in vars(args).items()
+        if key not in _NOT_RESULTS
+    }
+    options[DATA] = _described(
+        [
+            [name, kind] if kind in KEYED else [path, name, kind]
+            for path, name, kind in getattr(args, DATA)
+        ]
+    )
+    for package in ("espnet", "espnet_lenbias"):
+        options[f"{package} version"] = version(package)
+    return options
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(_described(item) for item in value)
+    if isinstance(value, str) and Path(value).is_file():
+        return f"{value} ({_state(Path(value))})"
+    return str(value)
+
+
+def _state(path: Path) -> str:
+    """Return what tells a file from others, and from itself once it has changed."""
+    stat = path.stat()
+    if stat.st_size > _READ:
+        return f"{stat.st_size} bytes, changed at {stat.st_mtime}"
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return f"{stat.st_size} bytes, sha256 {digest[:16]}"
