@@ -24,6 +24,10 @@ _COUNTS = (
 _WEIGHTS = ("ctc_weight", "lm_weight", "ngram_weight", "penalty")
 _LENGTHS = ("maxlenratio", "minlenratio")
 
+# Weights, and what is added to scores, larger than this leave nothing of a log-prob in
+# float32.
+LARGE = 1e6
+
 # Those of ESPnet's that are other whole numbers, or switches: as text each would pass for
 # set, "0" and "false" too.
 _WHOLE = (
@@ -58,7 +62,12 @@ def read_numbers(options: Mapping[str, Any]) -> dict[str, Any]:
     for key in (*_WEIGHTS, *_LENGTHS):
         for prefixed in (f"{prefix}{key}" for prefix in _PREFIXES):
             if prefixed in options:
-                read[prefixed] = number(prefixed, options[prefixed])
+                value = number(prefixed, options[prefixed])
+                if key in _WEIGHTS and abs(value) > LARGE:
+                    raise ValueError(
+                        f"{prefixed} must be from {-LARGE:g} to {LARGE:g}, not {value}"
+                    )
+                read[prefixed] = value
     for keys, reader in ((_WHOLE, whole), (_SWITCHES, switch)):
         for key in keys:
             if isinstance(options.get(key), str):

@@ -8,14 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from espnet_lenbias.options.espnet_options import LARGE
 from espnet_lenbias.options.repeat_limit import RepeatLimit, read_repeat_limit
 from espnet_lenbias.options.values import count, nearest, number, switch
 
 # The values of `keep_ended`; see :class:`SimpleOptions`.
 KEEP_ENDED = ("joint", "separate")
-
-# Terms larger than this leave nothing of a log-prob in float32.
-_LARGE = 1e6
 
 # What the options below can be, for people to read.
 POSSIBLE_VALUES = {
@@ -108,7 +106,7 @@ class Coverage:
     threshold: float | None = None
 
     def __post_init__(self) -> None:
-        _put(self, weight=_within(_LARGE, "coverage.weight", self.weight))
+        _put(self, weight=_within(LARGE, "coverage.weight", self.weight))
         if self.threshold is not None:
             wanted = "a number of 0 or more"
             threshold = number(
@@ -183,7 +181,7 @@ class SimpleOptions:
                 "eos_threshold", self.eos_threshold, wanted, lambda f: f > 0
             )
             _put(self, eos_threshold=factor)
-        _put(self, length_reward=_within(_LARGE, "length_reward", self.length_reward))
+        _put(self, length_reward=_within(LARGE, "length_reward", self.length_reward))
         if self.keep_ended not in KEEP_ENDED:
             names = " or ".join(map(repr, KEEP_ENDED))
             raise ValueError(f"keep_ended must be {names}, not {self.keep_ended!r}")

@@ -188,6 +188,13 @@ def test_espnets_search_may_have_any_weight_and_length():
         check_espnet_options("simple", {"ctc_weight": 2.0})
 
 
+@pytest.mark.parametrize("key", ["penalty", "lm_weight", "ngram_weight", "asr_penalty"])
+@pytest.mark.parametrize("value", [1e39, -1e7])
+def test_weights_that_leave_nothing_of_a_log_prob(key, value):
+    with pytest.raises(ValueError, match=f"{key} must be from -1e.06 to 1e.06, not"):
+        check_espnet_options("explicit_length", {key: value})
+
+
 # Of a text, ESPnet's parser makes a number: int("4"), float("5e-1").
 AS_TEXT = {
     "beam_size": ("4", 4),
