@@ -174,6 +174,12 @@ class SearchOptionMixin(Samples, _EspnetClass):
                     f"model_tag: {model_tag} holds {', '.join(sorted(unknown))}, which "
                     f"{tool.name} does not take"
                 )
+        for key in files:
+            if kwargs.get(key) is not None:
+                raise OptionError(
+                    f"{key}: the model of model_tag {model_tag} brings its own: leave one "
+                    "of the two out, or give all files of the model without model_tag"
+                )
         return cls(**{**kwargs, **files})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

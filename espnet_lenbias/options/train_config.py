@@ -230,3 +230,6 @@ def _contradictions(
     named = options.get("bpemodel") or config.get("bpemodel")
     if options.get("token_type") == "bpe" and not named:
         yield "token_type", "has no bpemodel: name one with bpemodel"
+    given, trained = options.get("token_type"), config.get("token_type")
+    if given is not None and isinstance(trained, str) and given != trained:
+        yield "token_type", f"was trained with {trained}, and not {given}: leave it out"

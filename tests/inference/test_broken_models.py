@@ -249,6 +249,11 @@ def test_the_config_beside_a_model_is_named(spoilt):
             "bpe",
             "the model of {} has no bpemodel: name one with bpemodel",
         ),
+        (
+            "token_type",
+            "word",
+            "the model of {} was trained with char, and not word: leave it out",
+        ),
         ("quantize_modules", ["Foo"], "torch.nn has no module 'Foo': name such as Lin"),
         ("quantize_modules", ["functional"], "torch.nn has no module 'functional': na"),
         ("quantize_modules", ["Parameter"], "torch.nn has no module 'Parameter': name"),
@@ -259,6 +264,14 @@ def test_options_that_ask_for_another_model(option, value, message, spoilt):
     said = says(Speech2Text, **spoilt, **{**SIMPLE, option: value})
     assert said.startswith(option)
     assert message.format(spoilt["asr_train_config"]) in said
+
+
+def test_files_beside_a_packed_model_that_has_them(tmp_path):
+    (tmp_path / "lm.pth").write_bytes(b"")
+    given = {"lm_file": str(tmp_path / "lm.pth")}
+    said = says(Speech2Text.from_pretrained, bundled("asr_transformer"), **given)
+    assert said.startswith("lm_file: the model of model_tag ")
+    assert "brings its own: leave one of the two out" in said
 
 
 def test_a_model_that_enhances(spoilt):
