@@ -25,6 +25,7 @@ from espnet_lenbias.options.registry import (
     ESPNET,
     available_searches,
     check_espnet_options,
+    check_lm_files,
     check_nbest,
     check_search_conf,
     nearest,
@@ -178,6 +179,7 @@ def _check_files(options: Mapping[str, Any]) -> None:
             config = key.replace("_model_file", "_train_config")
             if options[config] is None:
                 _check_config_beside(key, Path(path), config)
+    check_lm_files(options)
     if options["model_tag"] is not None:
         check_tag(options["model_tag"])
 
