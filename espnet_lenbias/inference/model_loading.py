@@ -67,15 +67,10 @@ def check_named(options: Mapping[str, Any], taken: Iterable[str]) -> None:
             f"no model is named: give {config} and {model}, or a packed model to "
             "from_pretrained()"
         )
-    for file, needed in ((config, model), ("lm_train_config", "lm_file")):
-        if options.get(file) is not None and options.get(needed) is None:
-            logger.warning(
-                f"{needed} is not given: the model of {file} {options[file]} has random "
-                "parameters"
-            )
-    if options.get("lm_file") is not None and options.get("lm_train_config") is None:
+    if options.get(model) is None:
         logger.warning(
-            f"lm_train_config is not given: lm_file {options['lm_file']} is not used"
+            f"{model} is not given: the model of {config} {options[config]} has random "
+            "parameters"
         )
 
 

@@ -50,6 +50,7 @@ from espnet_lenbias.options.registry import (
     ESPNET,
     check_espnet_options,
     check_keywords,
+    check_lm_files,
     check_nbest,
     check_search_conf,
 )
@@ -224,6 +225,7 @@ class SearchOptionMixin(Samples, _EspnetClass):
         checked = _checked_of(search, given.arguments)
         given.arguments.update(check_espnet_options(search, checked))
         check_nbest(conf, given.arguments)
+        check_lm_files(given.arguments)
         check_dtype(given.arguments)
         check_decoder_dtype(search, decoder_dtype, given.arguments)
         read = check_posteriors(search, conf, posteriors, given.arguments)

@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 
 import yaml
 
-from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.data_files import DATA, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.packed_model import check_tag
@@ -32,6 +31,7 @@ from espnet_lenbias.options.registry import (
     ESPNET,
     available_searches,
     check_espnet_options,
+    check_lm_files,
     check_nbest,
     check_search_conf,
     nearest,
@@ -196,14 +196,7 @@ def _check_files(options: Mapping[str, Any]) -> None:
     for key, path in files.items():
         check_file(key, path)
     check_train_configs(options)
-    for lm in ("lm", "src_lm"):
-        pair = (f"{lm}_train_config", f"{lm}_file")
-        if sum(options.get(key) is not None for key in pair) == 1:
-            given, missing = sorted(pair, key=lambda key: options.get(key) is None)
-            raise OptionError(
-                f"{given}: {missing} is missing, without which there is no LM: give "
-                "both, or none"
-            )
+    check_lm_files(options)
     if options["model_tag"] is not None:
         check_tag(options["model_tag"])
 

@@ -167,6 +167,24 @@ def check_espnet_options(name: str, options: Mapping[str, Any]) -> dict[str, Any
     return options
 
 
+def check_lm_files(options: Mapping[str, Any]) -> None:
+    """Verify that a language model has its config and its checkpoint.
+
+    With one of them ESPnet's tools decode with random weights, or without it.
+
+    Raises:
+        ValueError: Names the option that is missing.
+    """
+    for prefix in ("", "src_"):
+        keys = [f"{prefix}lm_train_config", f"{prefix}lm_file"]
+        given = [key for key in keys if options.get(key) is not None]
+        if len(given) == 1:
+            (missing,) = set(keys) - set(given)
+            raise ValueError(
+                f"{given[0]}: a language model takes two files: name its {missing}, too"
+            )
+
+
 def check_nbest(conf: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Verify that as many hypotheses are returned as ``search_conf`` asks for.
 

@@ -287,6 +287,13 @@ def test_a_train_config_of_another_kind(
     assert f"error: {key}: {config} is {why}" in _fails(capsys, *args)
 
 
+def test_half_of_a_language_model(transformer_model, wav_scp, tmp_path, capsys):
+    weights = str(transformer_model.weights)
+    args = (transformer_model, wav_scp, tmp_path / "out", "--lm_file", weights)
+    message = "error: lm_file: a language model takes two files: name its lm_train_conf"
+    assert message in _fails(capsys, *args)
+
+
 def test_a_model_named_without_its_config(transformer_model, wav_scp, tmp_path, capsys):
     weights = tmp_path / "model.pth"
     weights.write_bytes(transformer_model.weights.read_bytes())

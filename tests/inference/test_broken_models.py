@@ -335,7 +335,7 @@ def _run(spoilt, data: str, out: Path, *options: str, tool=asr_inference) -> int
     [
         (
             ["--lm_file", "{model}"],
-            "lm_file: lm_train_config is missing, without which",
+            "lm_file: a language model takes two files: name its lm_train_config, too",
         ),
         (["--asr_train_config", "{folder}"], "asr_train_config: {folder} is a folder"),
         (["--bpemodel", "gone.model"], "bpemodel: there is no file gone.model"),

@@ -273,6 +273,15 @@ def test_an_lm_of_another_vocabulary(conformer, lm_files, tokens, message, reque
     assert conformer.files["asr_train_config"] in str(raised.value)
 
 
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+@pytest.mark.parametrize("key", ["lm_train_config", "lm_file"])
+def test_half_of_an_lm(search, key, conformer, lm_files):
+    half = {key: lm_files(f"{search} {key}", TOKENS)[key]}
+    options = {**EXPLICIT, "search": search}
+    with pytest.raises(ValueError, match=f"{key}: a language model takes two files"):
+        Speech2Text(**conformer.files, **half, **options)
+
+
 def test_special_tokens_may_have_other_names(conformer, lm_files, waves):
     lm = lm_files("special", ["<blk>", *TOKENS[1:]])
     model = Speech2Text(**conformer.files, **lm, **EXPLICIT, lm_weight=0.3)

@@ -10,6 +10,7 @@ from espnet_lenbias.options import registry
 from espnet_lenbias.options.registry import (
     available_searches,
     check_espnet_options,
+    check_lm_files,
     check_nbest,
     check_search_conf,
     load_search,
@@ -346,3 +347,13 @@ def test_where_an_option_belongs():
         "; it is an option of search: simple, and goes into search_conf"
     )
     assert where_it_belongs("xyz", ["beam_size"]) == ""
+
+
+@pytest.mark.parametrize("prefix", ["", "src_"])
+def test_a_language_model_takes_two_files(prefix):
+    config, file = (f"{prefix}lm_{key}" for key in ("train_config", "file"))
+    check_lm_files({config: "config.yaml", file: "model.pth"})
+    check_lm_files({config: None, file: None})
+    for given, missing in ((config, file), (file, config)):
+        with pytest.raises(ValueError, match=f"^{given}: .* name its {missing}, too"):
+            check_lm_files({given: "x", missing: None})
