@@ -142,12 +142,13 @@ def confidence_of(
 
 
 def label_smoothing(model: Any) -> float:
-    """Return the label smoothing that the decoder of a model was trained with.
+    """Return the label smoothing that is still in the scores of a model's decoder.
 
     It counts where the decoder alone scores: what it does to a sum with other scores is
-    not known.
+    not known. A search with the option `label_smoothing` has taken it out already.
     """
-    if set(model.beam_search.scorers) != {"decoder"}:
+    search = model.beam_search
+    if set(search.scorers) != {"decoder"} or getattr(search, "label_smoothing", 0.0):
         return 0.0
     for tool in ("asr", "st", "mt", "s2t"):
         trained = getattr(model, f"{tool}_train_args", None)

@@ -104,6 +104,12 @@ def test_label_smoothing_is_taken_back_where_confidences_are_combined(nbest):
     assert decided(model, decode)[0][-1].word_confidence == pytest.approx([0.9, 0.5])
 
 
+def test_label_smoothing_that_the_search_takes_out_is_not_taken_out_again(nbest):
+    model, _ = fake_model(nbest, smoothing=0.1)
+    model.beam_search.label_smoothing = 0.1
+    assert label_smoothing(model) == 0.0
+
+
 def test_label_smoothing_of_a_sum_of_scorers_is_not_known(nbest):
     model, _ = fake_model(nbest, smoothing=0.1)
     model.beam_search.scorers["lm"] = None
