@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from espnet_lenbias.decoding.pieces import PieceReader
 from espnet_lenbias.decoding.preprocessing import build_preprocessing
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
@@ -19,6 +20,7 @@ from espnet_lenbias.options.audio_files import (
     training_types,
 )
 from espnet_lenbias.options.data_files import SOUND
+from espnet_lenbias.options.segments import Segment, cut_data
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,7 @@ def build_dataset(
     dtype: str,
     allow_variable_data_keys: bool,
     where: str = "the training config",
+    segments: Mapping[str, Segment] | None = None,
 ) -> Utterances:
     """Build ESPnet's data set with the preprocessing of a model of that task.
 
@@ -189,6 +192,7 @@ def build_dataset(
         allow_variable_data_keys: Whether there may be data that the task knows nothing
             of.
         where: What a message calls the file of `train_args`.
+        segments: The utterances, where they are pieces of audio files.
 
     Raises:
         OptionError: The model's config describes no preprocessing that ESPnet knows, or
@@ -207,6 +211,9 @@ def build_dataset(
     except RuntimeError as e:  # names the data that the task takes, and what there is
         why = " ".join(str(e).split())
         raise OptionError(f"data_path_and_name_and_type: {why}") from e
+    if segments:
+        _, name = cut_data(data_path_and_name_and_type)
+        dataset.loader_dict[name].loader = PieceReader(segments, dtype)
     return Utterances(dataset, vars(train_args))
 
 

@@ -38,7 +38,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         )
     args = parser.parse_args(options)
     print(commandline(), file=sys.stderr)
-    for name in ("decoder_dtype", "batch_bins"):
+    for name in ("decoder_dtype", "batch_bins", "segments"):
         if getattr(args, name) is not None:
             parser.exit(2, f"{parser.prog}: error: {name} has no place in it\n")
         delattr(args, name)
