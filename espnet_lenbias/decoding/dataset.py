@@ -16,6 +16,7 @@ from espnet_lenbias.options.audio_files import (
     are_large,
     check_rate,
     check_whole,
+    length_warning,
     scale_warning,
     training_types,
 )
@@ -36,10 +37,11 @@ class Read(NamedTuple):
     key: str
     data: dict[str, np.ndarray] | Unreadable
     # Of audio that is not what the model was trained on: its sampling rate, its scale,
-    # its length.
+    # its length, for models with a window and for those without.
     rate_warning: str = ""
     scale_warning: str = ""
     window_warning: str = ""
+    length_warning: str = ""
 
 
 Batch = list[Read]
@@ -82,6 +84,7 @@ class Utterances(torch.utils.data.Dataset[Any]):
             self._rate_warning(key),
             self._scale_warning(key, data),
             self._window_warning(key),
+            self._length_warning(key, data),
         )
 
     def _as_floats(self, data: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -124,6 +127,20 @@ class Utterances(torch.utils.data.Dataset[Any]):
         """Return what the model's window leaves out; the preprocessing has noted it."""
         left_out = getattr(self.dataset.preprocess, "left_out", "")
         return f"{self._source('speech', key)} {left_out}" if left_out else ""
+
+    def _length_warning(self, key: str, data: Mapping[str, np.ndarray]) -> str:
+        """Return what is wrong with the length; where there is a window, nothing is."""
+        if getattr(self.dataset.preprocess, "window", None) is not None:
+            return ""
+        for name, loader in self.dataset.loader_dict.items():
+            rate = getattr(loader, "rate", None)  # None: no audio
+            if rate is not None:
+                warning = length_warning(
+                    self._source(name, key), len(data[name]) / rate
+                )
+                if warning:
+                    return warning
+        return ""
 
     def _check_whole(self, key: str) -> None:
         """Verify that the files of an utterance are not cut off.

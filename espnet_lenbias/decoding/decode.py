@@ -94,7 +94,8 @@ def load_model(args: argparse.Namespace, tool: Tool) -> Any:
         raise OptionError(" ".join(str(e).split())) from e
     refuse_no_frames(model.beam_search)
     choose_threads(model.beam_search)
-    model.warns_of_scale = False  # whoever reads the audio does, with its source
+    # Whoever reads the audio does, with its source.
+    model.warns_of_scale = model.warns_of_length = False
     return model
 
 

@@ -8,6 +8,7 @@ from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding.cluster import command as cluster
 from espnet_lenbias.decoding.join_pieces import join_pieces
 from espnet_lenbias.decoding.pieces import PieceReader
+from espnet_lenbias.options import audio_files
 from espnet_lenbias.options.segments import Segment
 from tests.conftest import RATE
 
@@ -154,3 +155,22 @@ def test_pieces_are_joined_in_the_order_of_time(tmp_path):
         "text": "x ONCE THE END\ny \n",
         "text_nospecial": "x once upon the end\ny \n",
     }
+
+
+def test_a_warning_where_recordings_are_decoded_whole(
+    transformer_model, recordings, tmp_path, monkeypatch, caplog
+):
+    """Of half a second each, where 0.4 s are long; the pieces have up to 0.3 s."""
+    monkeypatch.setattr(audio_files, "LONG_SECONDS", 0.4)
+    assert asr_inference.main(_options(transformer_model, tmp_path, "whole")) == 0
+    each = [m for m in caplog.messages if "has 0.50 s, and models are trained" in m]
+    assert [m.partition(" has")[0] for m in each] == [
+        f"Utterance {name}: {tmp_path / name}.wav" for name in "ab"
+    ]
+    assert "2 of 2 utterances are far longer than" in caplog.messages[-1]
+    caplog.clear()
+    segments = ("--segments", str(tmp_path / "segments"))
+    assert (
+        asr_inference.main(_options(transformer_model, tmp_path, "cut", *segments)) == 0
+    )
+    assert "models are trained" not in caplog.text
