@@ -20,6 +20,10 @@ _WITH_PARSERS = {
         "decoding.cluster.command",
         "decode with several workers, on this machine or on a cluster",
     ),
+    "segment": (
+        "decoding.segment",
+        "cut long recordings at silences, for --segments of the tools",
+    ),
     "report": ("report.command", "compare decodings: word errors, tables, plots"),
     "explain": (
         "decoding.explain",

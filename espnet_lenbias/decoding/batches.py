@@ -14,6 +14,7 @@ from espnet_lenbias.espnet_compat import decodes_batches
 from espnet_lenbias.options.audio_files import seconds_of
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.registry import ESPNET
+from espnet_lenbias.options.segments import segments_of
 
 # Hypotheses times seconds: at beam 20, eight utterances of 16 s. With more of them a CPU
 # gains little.
@@ -98,6 +99,9 @@ def source_lengths(tool: Tool, args: argparse.Namespace) -> dict[str, float]:
     Returns:
         Seconds of audio, or signs of a text.
     """
+    pieces = segments_of(args).items()
+    if pieces:
+        return {key: piece.seconds for key, piece in pieces if piece.seconds > 0}
     data = args.data_path_and_name_and_type
     named = (path for path, name, _ in data if name == tool.source)
     path = Path(next(named, data[0][0]))

@@ -8,17 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from espnet_lenbias.decoding.pieces import PieceReader
 from espnet_lenbias.decoding.preprocessing import build_preprocessing
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
 from espnet_lenbias.options.audio_files import (
     are_large,
     check_rate,
+    length_warning,
     scale_warning,
     training_types,
 )
 from espnet_lenbias.options.cut_audio import check_whole
 from espnet_lenbias.options.data_files import SOUND
+from espnet_lenbias.options.segments import Segment, cut_data
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,11 @@ class Read(NamedTuple):
     key: str
     data: dict[str, np.ndarray] | Unreadable
     # Of audio that is not what the model was trained on: its sampling rate, its scale,
-    # its length.
+    # its length, for models with a window and for those without.
     rate_warning: str = ""
     scale_warning: str = ""
     window_warning: str = ""
+    length_warning: str = ""
 
 
 Batch = list[Read]
@@ -80,6 +84,7 @@ class Utterances(torch.utils.data.Dataset[Any]):
             self._rate_warning(key),
             self._scale_warning(key, data),
             self._window_warning(key),
+            self._length_warning(key, data),
         )
 
     def _as_floats(self, data: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -122,6 +127,20 @@ class Utterances(torch.utils.data.Dataset[Any]):
         """Return what the model's window leaves out; the preprocessing has noted it."""
         left_out = getattr(self.dataset.preprocess, "left_out", "")
         return f"{self._source('speech', key)} {left_out}" if left_out else ""
+
+    def _length_warning(self, key: str, data: Mapping[str, np.ndarray]) -> str:
+        """Return what is wrong with the length; where there is a window, nothing is."""
+        if getattr(self.dataset.preprocess, "window", None) is not None:
+            return ""
+        for name, loader in self.dataset.loader_dict.items():
+            rate = getattr(loader, "rate", None)  # None: no audio
+            if rate is not None:
+                warning = length_warning(
+                    self._source(name, key), len(data[name]) / rate
+                )
+                if warning:
+                    return warning
+        return ""
 
     def _check_whole(self, key: str) -> None:
         """Verify that the files of an utterance are not cut off.
@@ -178,6 +197,7 @@ def build_dataset(
     dtype: str,
     allow_variable_data_keys: bool,
     where: str = "the training config",
+    segments: Mapping[str, Segment] | None = None,
 ) -> Utterances:
     """Build ESPnet's data set with the preprocessing of a model of that task.
 
@@ -189,6 +209,7 @@ def build_dataset(
         allow_variable_data_keys: Whether there may be data that the task knows nothing
             of.
         where: What a message calls the file of `train_args`.
+        segments: The utterances, where they are pieces of audio files.
 
     Raises:
         OptionError: The model's config describes no preprocessing that ESPnet knows, or
@@ -207,6 +228,9 @@ def build_dataset(
     except RuntimeError as e:  # names the data that the task takes, and what there is
         why = " ".join(str(e).split())
         raise OptionError(f"data_path_and_name_and_type: {why}") from e
+    if segments:
+        _, name = cut_data(data_path_and_name_and_type)
+        dataset.loader_dict[name].loader = PieceReader(segments, dtype)
     return Utterances(dataset, vars(train_args))
 
 

@@ -25,6 +25,7 @@ from espnet_lenbias.espnet_compat import set_all_random_seed
 from espnet_lenbias.inference.whisper import leave_long_audio
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
+from espnet_lenbias.options.segments import segments_of
 from espnet_lenbias.options.train_config import train_config_file
 from espnet_lenbias.search.hypotheses import Hypothesis, RatedHypothesis
 
@@ -54,6 +55,7 @@ def load(args: argparse.Namespace, tool: Tool) -> Loaded:
         args.dtype,
         args.allow_variable_data_keys,
         f"{config} {file}" if file is not None else f"model_tag {args.model_tag}",
+        segments_of(args),
     )
     return model, dataset, tool.task().build_collate_fn(train_args, False)
 
@@ -92,7 +94,8 @@ def load_model(args: argparse.Namespace, tool: Tool) -> Any:
         raise OptionError(" ".join(str(e).split())) from e
     refuse_no_frames(model.beam_search)
     choose_threads(model.beam_search)
-    model.warns_of_scale = False  # whoever reads the audio does, with its source
+    # Whoever reads the audio does, with its source.
+    model.warns_of_scale = model.warns_of_length = False
     return model
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from espnet_lenbias.decoding.batches import choose_batches, takes_bins
 from espnet_lenbias.decoding.folder_lock import locked
+from espnet_lenbias.decoding.join_pieces import join_pieces
 from espnet_lenbias.decoding.log_markers import utterance_warnings
 from espnet_lenbias.decoding.log_repeats import repeats_said_once
 from espnet_lenbias.decoding.result_folder import ResultFolder
@@ -29,6 +30,7 @@ from espnet_lenbias.options.decoding import get_parser, parse, show_cause
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.output_folder import NO_ROOM
 from espnet_lenbias.options.run_options import run_options
+from espnet_lenbias.options.segments import cut_lines, segments_of
 from espnet_lenbias.options.standard_output import reader_may_go
 from espnet_lenbias.options.threads import wait_passively
 
@@ -64,12 +66,13 @@ def run(
     folder = Path(args.output_dir)
     try:
         _check_implemented(tool, args)
-        data = utterances(args)
+        data = utterances(args, cut_lines(args))
         with locked(folder):
             results = ResultFolder(folder, data, run_options(args))
             print(commandline(), file=sys.stderr)
             with repeats_said_once(), utterance_warnings() as warnings:
                 failures = _decode_pending(tool, args, results, decode)
+            join_pieces(folder, segments_of(args), list(data))
     except (OptionError, OtherRunError) as e:
         show_cause(args.log_level)
         parser.exit(2, f"{parser.prog}: error: {e}\n")

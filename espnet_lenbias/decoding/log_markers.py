@@ -15,16 +15,20 @@ _START = "speech length"
 _END = "best hypo"
 
 # Attributes of the records that warn of audio, of another sampling rate and of another
-# scale than the model's, and longer than its window -> what is said of their number at
-# the end.
+# scale than the model's, longer than its window, and, where it has none, far longer than
+# what it was trained on -> what is said of their number at the end.
 AUDIO_WARNINGS = {
     "espnet_lenbias_rate": "have another sampling rate than the model's, so their texts "
     "are not to be trusted: resample the audio and decode into another folder",
     "espnet_lenbias_scale": "may have samples on another scale than those that the model "
     "was trained on, so their texts are not to be trusted: see the warnings above",
     "espnet_lenbias_window": "are longer than what the model hears at once, so their "
-    "texts lack the rest: cut the audio into pieces and decode into another folder, or "
+    "texts lack the rest: cut the audio with `espnet-lenbias segment` and decode the "
+    "pieces with --segments into another folder, or "
     "decode it in Python with decode_long, which s2t (OWSM) has",
+    "espnet_lenbias_length": "are far longer than what models are trained on, so their "
+    "texts are not to be trusted: cut them with `espnet-lenbias segment`, and decode the "
+    "pieces with --segments into another folder",
 }
 
 # Likewise of the records that warn of an output.

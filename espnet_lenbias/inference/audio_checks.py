@@ -1,7 +1,7 @@
 """Audio that is handed to an inference object: is it some, and enough?"""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,8 @@ from espnet_lenbias.espnet_compat import TooShortUttError
 from espnet_lenbias.options.audio_files import (
     are_large,
     array_warning,
+    length_warning,
+    model_rate,
     training_types,
 )
 
@@ -132,10 +134,11 @@ def as_samples(wave: Audio) -> torch.Tensor:
 
 
 class Samples:
-    """Makes tensors of audio, and warns, once for an object, of another scale."""
+    """Makes tensors of audio, and warns, once for an object, of scale and length."""
 
-    # Whether the scale is looked at.
+    # Whether they are looked at.
     warns_of_scale = True
+    warns_of_length = True
 
     def _samples(self, wave: Audio) -> torch.Tensor:
         """Return samples as :func:`as_samples` does."""
@@ -145,15 +148,35 @@ class Samples:
             if warning:
                 logger.warning(f"{warning}; this is said once")
                 self.warns_of_scale = False
+        if self.warns_of_length:
+            warning = self._length_warning(len(samples))
+            if warning:
+                logger.warning(f"{warning}; this is said once")
+                self.warns_of_length = False
         return samples
 
     def _trained_on(self) -> str | None:
         """Return the type of the audio in training; None: not known."""
+        return training_types(self._train_config()).get("speech")
+
+    def _length_warning(self, n_samples: int) -> str:
+        """Return what is wrong with the length; where there is a window, nothing is."""
+        config = self._train_config()
+        if hasattr(self, "s2t_train_args") or config.get("encoder") == "whisper":
+            return ""
+        rate = model_rate(config.get("frontend_conf"))
+        if not rate:
+            return ""
+        return length_warning("the audio", n_samples / rate)
+
+    def _train_config(self) -> Mapping[str, Any]:
+        """Return the options of the model's training."""
         for tool in ("asr", "s2t", "st"):
             args = getattr(self, f"{tool}_train_args", None)
             if args is not None:
-                return training_types(vars(args)).get("speech")
-        return None
+                options: Mapping[str, Any] = vars(args)
+                return options
+        return {}
 
 
 @contextmanager

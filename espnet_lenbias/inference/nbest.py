@@ -148,7 +148,8 @@ def label_smoothing(model: Any) -> float:
     not known. A search with the option `label_smoothing` has taken it out already.
     """
     search = model.beam_search
-    if set(search.scorers) != {"decoder"} or getattr(search, "label_smoothing", 0.0):
+    taken_out: float = getattr(search, "label_smoothing", 0.0)
+    if set(search.scorers) != {"decoder"} or taken_out:
         return 0.0
     for tool in ("asr", "st", "mt", "s2t"):
         trained = getattr(model, f"{tool}_train_args", None)

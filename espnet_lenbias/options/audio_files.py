@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 WHISPER_RATE = 16000
 WHISPER_WINDOW = 30 * WHISPER_RATE
 
+# Beyond this no recipe of ESPnet's trains.
+LONG_SECONDS = 40.0
+
 _USUAL_RATE = 16000  # of ESPnet's frontends
 
 # Samples above this are no loud ones of -1 to 1: that would be 18 dB of clipping.
@@ -145,6 +148,25 @@ def array_warning(large: bool, trained_on: str | None) -> str:
     return ""
 
 
+def length_warning(source: str, seconds: float) -> str:
+    """Return that audio is far longer than what a model can have been trained on.
+
+    For models that hear all of it, not a window. ESPnet's recipes train on utterances of
+    at most 20 or 30 s.
+
+    Args:
+        source: Where the audio comes from.
+        seconds: Its length.
+    """
+    if seconds <= LONG_SECONDS:
+        return ""
+    return (
+        f"{source} has {seconds:.2f} s, and models are trained on utterances of at most "
+        "20 to 30 s: its text will have gaps and loops: cut it with `espnet-lenbias "
+        "segment`, and decode the pieces with --segments"
+    )
+
+
 def training_types(train_config: Mapping[str, Any]) -> dict[str, str]:
     """Return the type of each data of a training, by the name of the data."""
     data = train_config.get("train_data_path_and_name_and_type")
@@ -152,6 +174,20 @@ def training_types(train_config: Mapping[str, Any]) -> dict[str, str]:
         return {}
     entries = [e for e in data if isinstance(e, Sequence) and len(e) == 3]
     return {str(name): str(kind) for _, name, kind in entries}
+
+
+def model_rate(frontend_conf: Mapping[str, Any] | None) -> int | None:
+    """Return the sampling rate, in Hz, of a model with this frontend.
+
+    None: the config has one that is none, of which ESPnet tells.
+    """
+    if not isinstance(frontend_conf, Mapping):
+        frontend_conf = {}
+    try:
+        rate: int = humanfriendly.parse_size(str(frontend_conf.get("fs", _USUAL_RATE)))
+    except humanfriendly.InvalidSize:
+        return None
+    return rate
 
 
 def check_rate(
@@ -167,13 +203,8 @@ def check_rate(
     Raises:
         ValueError: It has another rate.
     """
-    if not isinstance(frontend_conf, Mapping):
-        frontend_conf = {}
-    try:
-        wanted = humanfriendly.parse_size(str(frontend_conf.get("fs", _USUAL_RATE)))
-    except humanfriendly.InvalidSize:
-        return  # of a rate that is none ESPnet tells
-    if rate != wanted:
+    wanted = model_rate(frontend_conf)
+    if wanted is not None and rate != wanted:
         remedy = f"resample it (sox {audio} -r {wanted} out.wav)"
         if str(audio).endswith("|"):  # a command of Kaldi's
             remedy = f"let it end with: sox -t wav - -r {wanted} -t wav - |"

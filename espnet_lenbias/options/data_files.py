@@ -66,12 +66,38 @@ def check_types(data: Sequence[tuple[str, str, str]]) -> None:
             raise OptionError(f"{given}{name} is no sound: say {path},{name},text")
 
 
-def utterances(args: argparse.Namespace) -> dict[str, str]:
-    """Return the utterances to decode, in order; verify the files that list them.
+def lines_of(args: argparse.Namespace) -> dict[str, Mapping[str, str]]:
+    """Return the lines of the data files that have one for each key; verify them.
+
+    Args:
+        args: The options of a tool, with ``data_path_and_name_and_type``.
+
+    Returns:
+        File -> key -> what stands behind it.
+
+    Raises:
+        OSError: A file cannot be read.
+        OptionError: Names the file and what is wrong with it.
+    """
+    data = args.data_path_and_name_and_type
+    lines: dict[str, Mapping[str, str]] = {
+        path: read_lines(Path(path)) for path, _, kind in data if kind in KEYED
+    }
+    for path, _, kind in data:
+        if kind in _FILES:
+            _check_values(path, lines[path])
+    return lines
+
+
+def utterances(
+    args: argparse.Namespace, lines: Mapping[str, Mapping[str, str]]
+) -> dict[str, str]:
+    """Return the utterances to decode, in order.
 
     Args:
         args: The options of a tool, with ``data_path_and_name_and_type`` and
             ``key_file``.
+        lines: Of the data files, see :func:`lines_of`.
 
     Returns:
         Key -> what tells the utterance's data from any other: a digest of its lines.
@@ -80,12 +106,7 @@ def utterances(args: argparse.Namespace) -> dict[str, str]:
         OSError: A file cannot be read.
         OptionError: Names the file and what is wrong with it.
     """
-    data = args.data_path_and_name_and_type
-    lines = {path: read_lines(Path(path)) for path, _, kind in data if kind in KEYED}
-    for path, _, kind in data:
-        if kind in _FILES:
-            _check_values(path, lines[path])
-    source = args.key_file or data[0][0]
+    source = args.key_file or args.data_path_and_name_and_type[0][0]
     keys = lines[source] if source in lines else read_lines(Path(source))
     return {key: _digest(key, lines) for key in keys}
 

@@ -54,6 +54,12 @@ def get_parser(module: str) -> argparse.ArgumentParser:
     parser = inference_parser(module)
     parser.usage = _USAGE
     parser.error = partial(_usage_error, parser)  # type: ignore[method-assign]
+    parser.add_argument(
+        "--segments",
+        metavar="FILE",
+        help="Kaldi's `segments` of the recordings in wav.scp: each line, `utterance "
+        "recording start end` in seconds, is decoded; `espnet-lenbias segment` makes it",
+    )
     group = parser.add_argument_group("The search")
     group.add_argument(
         "--search",
@@ -184,7 +190,7 @@ def _check_files(options: Mapping[str, Any]) -> None:
     files = {
         key: value
         for key, value in options.items()
-        if key.endswith(("_file", "_config")) and value is not None
+        if key.endswith(("_file", "_config", "segments")) and value is not None
     }
     files |= {
         key: value

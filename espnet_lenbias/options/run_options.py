@@ -22,6 +22,7 @@ _NOT_RESULTS = {
     "ngpu",
     "num_workers",
     "output_dir",
+    "segments",  # whose lines are compared one by one
 }
 
 

@@ -21,7 +21,7 @@ from espnet_lenbias.decoding.folder_lock import LOCK
 from espnet_lenbias.decoding.journal import JOURNAL
 from espnet_lenbias.decoding.run_log import LOG
 from espnet_lenbias.options import decoding as decode_options
-from espnet_lenbias.options.data_files import utterances
+from espnet_lenbias.options.data_files import lines_of, utterances
 from espnet_lenbias.options.decoding import get_parser, parse
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.espnet_tools import ASR
@@ -787,7 +787,8 @@ def test_a_line_of_another_data_file_counts_too(transformer_model, wav_scp):
     def digests() -> dict[str, str]:
         command = _command(transformer_model, wav_scp, Path("out"))
         more = ["--data_path_and_name_and_type", f"{text},text_prev,text"]
-        return utterances(parse(get_parser(ASR.module), [*command, *more]))
+        args = parse(get_parser(ASR.module), [*command, *more])
+        return utterances(args, lines_of(args))
 
     before = digests()
     assert list(before) == [f"utt{i}" for i in range(1, 6)]

@@ -40,6 +40,9 @@ ELSEWHERE = {
     "./run.sh --stage 12 --stop_stage 13": (
         "tests/decoding/test_asr_inference.py::test_stage_12_of_asr_sh"
     ),
+    "espnet-lenbias segment": (
+        "tests/decoding/test_cutting.py::test_a_recording_is_cut_block_by_block"
+    ),
     "./run.sh --audio": (
         "tests/recipes/test_whisper.py::test_from_a_folder_to_tables_and_again"
     ),

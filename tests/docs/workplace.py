@@ -6,6 +6,7 @@ What stands in for what:
 exp/asr/{config.yaml,*.pth}       the bundled transformer model, as a training leaves it
 exp/asr/decode_*/test_clean       results that a decoding has left: the right texts
 dump/raw/test_clean               two of the bundled utterances
+data/talks                        one of them as a recording, and a piece of it
 conf/                             the decode configs of recipes/librispeech
 speech.flac, other.flac           the same two utterances
 recipes/                          the bundled models, one file of the bundled audio, and
@@ -39,6 +40,10 @@ def make(folder: Path) -> None:
     data.mkdir(parents=True)
     _write_lines(data / "wav.scp", {key: str(path) for key, path in audio.items()})
     _write_lines(data / "text", TEXTS)
+    talks = folder / "data" / "talks"
+    talks.mkdir(parents=True)
+    _write_lines(talks / "wav.scp", {"talk": str(audio["2005-20050-0003"])})
+    _write_lines(talks / "segments", {"piece": "talk 0 1"})
     for name, path in zip(("speech", "other"), audio.values(), strict=True):
         shutil.copy(path, folder / f"{name}.flac")
 

@@ -1,4 +1,6 @@
-"""What is taken for audio that is too short."""
+"""What is taken for audio that is too short, or far too long."""
+
+import argparse
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ import torch
 
 from espnet_lenbias.errors import AudioError, ScorerError
 from espnet_lenbias.espnet_compat import TooShortUttError
+from espnet_lenbias.inference import audio_checks
 from espnet_lenbias.inference.audio_checks import short_audio_named
 
 
@@ -61,3 +64,24 @@ def test_the_encoder_is_not_asked_about_longer_audio():
         short_audio_named(torch.zeros(6001), encode),
     ):
         raise RuntimeError("in the search")
+
+
+@pytest.mark.parametrize(
+    ("config", "seconds", "warned"),
+    [
+        ({"encoder": "conformer", "frontend_conf": {"fs": "8k"}}, 40.1, True),
+        ({"encoder": "conformer", "frontend_conf": {"fs": "8k"}}, 39.9, False),
+        ({"encoder": "conformer"}, 20.1, False),  # at the usual 16 kHz
+        ({"encoder": "conformer"}, 80.1, True),
+        ({"encoder": "whisper", "frontend_conf": {"fs": "8k"}}, 99, False),
+        ({"encoder": "conformer", "frontend_conf": {"fs": "fast"}}, 99, False),
+    ],
+)
+def test_audio_that_is_far_too_long_is_said_once(config, seconds, warned, caplog):
+    """At 8000 samples for each of these seconds; Whisper has a warning of its own."""
+    model = audio_checks.Samples()
+    model.asr_train_args = argparse.Namespace(**config)
+    for _ in range(2):
+        model._samples(torch.zeros(int(8000 * seconds)))
+    said = [m for m in caplog.messages if "models are trained on utterances" in m]
+    assert len(said) == warned

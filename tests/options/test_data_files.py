@@ -7,7 +7,12 @@ import pytest
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options import data_files
-from espnet_lenbias.options.data_files import check_types, read_lines, utterances
+from espnet_lenbias.options.data_files import (
+    check_types,
+    lines_of,
+    read_lines,
+    utterances,
+)
 
 
 def test_keys_and_what_stands_behind_them(tmp_path):
@@ -71,9 +76,9 @@ def test_a_key_with_no_file_behind_it(kind, refused, tmp_path):
     if refused:
         message = f"{path}, line 2 has the key b and no file behind it"
         with pytest.raises(OptionError, match=re.escape(message)):
-            utterances(args)
+            lines_of(args)
     else:
-        assert list(utterances(args)) == ["a", "b"]
+        assert list(utterances(args, lines_of(args))) == ["a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,39 @@
+"""Pieces of recordings, read without the rest of them."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import soundfile
+
+from espnet_lenbias.options.segments import Segment
+
+
+class PieceReader(Mapping[str, tuple[int, np.ndarray]]):
+    """Reads utterances as ESPnet's reader of ``wav.scp`` does, from `segments`.
+
+    What it returns for a key: the sampling rate, and (samples,) or (samples, channels).
+
+    Attributes:
+        data: The file of each utterance.
+
+    """
+
+    def __init__(self, segments: Mapping[str, Segment], dtype: str):
+        """Take pieces, and the type that their samples get."""
+        self.data = {key: piece.file for key, piece in segments.items()}
+        self._segments = segments
+        self._dtype = dtype
+
+    def __getitem__(self, key: str) -> tuple[int, np.ndarray]:
+        piece = self._segments[key]
+        with soundfile.SoundFile(piece.file) as f:
+            start = round(piece.start * f.samplerate)
+            stop = round(piece.end * f.samplerate)
+            f.seek(min(start, f.frames))
+            return f.samplerate, f.read(max(0, stop - start), dtype=self._dtype)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._segments)
+
+    def __len__(self) -> int:
+        return len(self._segments)

@@ -1,0 +1,148 @@
+"""``espnet-lenbias segment``: cut long recordings at silences.
+
+Writes Kaldi's `segments` of the recordings in a wav.scp, one line for each piece:
+`piece recording start end`, in seconds. The tools of this package decode the pieces with
+--segments, and write the text of each recording into OUTPUT_DIR/recordings/.
+
+Where there is speech Silero's detector says, an extra of this package (`vad`). No part of
+a recording is in memory but what is read at once.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from espnet_lenbias.decoding.plain_files import replace_file
+from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.audio_files import check_audio_file, seconds_of
+from espnet_lenbias.options.data_files import read_lines
+from espnet_lenbias.options.output_folder import make_output_dir
+from espnet_lenbias.options.values import finite
+
+if TYPE_CHECKING:
+    from espnet_lenbias.decoding.cutting import CutOptions
+
+_PROG = "espnet-lenbias segment"
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(
+        prog=_PROG,
+        description=__doc__.partition("\n\n")[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("wav_scp", type=Path, metavar="WAV_SCP", help="lines `recording audio-file`")
+    add(
+        "--output_dir",
+        type=Path,
+        required=True,
+        help="where to write `segments`, e.g. the folder of WAV_SCP",
+    )
+    add(
+        "--longest",
+        type=finite,
+        default=20.0,
+        metavar="SECONDS",
+        help="no piece is longer: no more than the model was trained on, which for "
+        "ESPnet's recipes are 20 to 30 s (default: %(default)g)",
+    )
+    add(
+        "--silence",
+        type=finite,
+        default=0.3,
+        metavar="SECONDS",
+        help="the shortest silence to cut at (default: %(default)g)",
+    )
+    add(
+        "--margin",
+        type=finite,
+        default=0.2,
+        metavar="SECONDS",
+        help="of silence left before and after speech (default: %(default)g)",
+    )
+    return parser
+
+
+def main(cmd: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    parser = get_parser()
+    args = parser.parse_args(cmd)
+    try:
+        _check(args)
+        recordings = read_lines(args.wav_scp)
+        for recording, file in recordings.items():
+            _check_recording(args.wav_scp, recording, file)
+        make_output_dir(args.output_dir)
+        # Here, not above: these load torch.
+        from espnet_lenbias.decoding.cutting import CutOptions
+        from espnet_lenbias.decoding.voice import load_detector
+
+        options = CutOptions(args.longest, args.silence, args.margin)
+        found = list(_lines(recordings, load_detector(), options))
+        if not found:
+            raise OptionError(f"{args.wav_scp}: there is no speech in its recordings")
+        replace_file(args.output_dir, "segments", found)
+    except (OSError, ValueError) as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
+    print(f"{len(found)} pieces in {args.output_dir / 'segments'}")
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Verify the numbers.
+
+    Raises:
+        OptionError: Names the option that is wrong.
+    """
+    if args.silence <= 0:
+        raise OptionError(f"silence is {args.silence:g}: it is longer than 0 s")
+    if args.margin < 0:
+        raise OptionError(f"margin is {args.margin:g}: it is 0 s or longer")
+    if args.longest < 1 or args.longest <= 2 * args.margin:
+        raise OptionError(
+            f"longest is {args.longest:g}: it is 1 s or longer, and longer than two "
+            "margins"
+        )
+
+
+def _check_recording(wav_scp: Path, recording: str, file: str) -> None:
+    """Verify that a recording can be read.
+
+    Raises:
+        OSError: There is no such file.
+        ValueError: It is no whole audio.
+    """
+    where = f"{wav_scp}: {recording}"
+    if file.endswith("|"):
+        raise OptionError(f"{where}: {file}: name a file, not a command")
+    try:
+        check_audio_file(Path(file))
+    except (OSError, ValueError) as e:
+        raise OptionError(f"{where}: {e}") from e
+
+
+def _lines(
+    recordings: dict[str, str], detector: Any, options: "CutOptions"
+) -> Iterator[str]:
+    """Yield the lines of `segments`; say which recordings have none."""
+    from espnet_lenbias.decoding.cutting import cut
+    from espnet_lenbias.decoding.voice import FRAME_SECONDS, speech_probabilities
+
+    for recording, file in recordings.items():
+        path = Path(file)
+        probabilities = speech_probabilities(path, detector)
+        pieces = cut(probabilities, FRAME_SECONDS, seconds_of(path), options)
+        if not pieces:
+            print(f"{recording}: there is no speech in {file}", file=sys.stderr)
+        for start, end in pieces:
+            yield segment_line(recording, start, end)
+
+
+def segment_line(recording: str, start: float, end: float) -> str:
+    """Return a line of `segments`; sorted by their names pieces are in order of time."""
+    key = f"{recording}-{round(start * 100):07d}-{round(end * 100):07d}"
+    return f"{key} {recording} {start:.2f} {end:.2f}\n"

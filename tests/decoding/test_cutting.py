@@ -1,0 +1,161 @@
+"""Where recordings are cut: by probabilities of speech that are written down here."""
+
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import soundfile
+
+from espnet_lenbias import cli
+from espnet_lenbias.decoding import voice
+from espnet_lenbias.decoding.cutting import CutOptions, cut
+from espnet_lenbias.decoding.segment import segment_line
+from tests.docs.pages import ROOT
+from tests.docs.workplace import SLICE
+
+# A frame is a tenth of a second.
+SPEECH, SILENCE = 0.9, 0.1
+
+
+def _cut(*parts, length=None, **options):
+    """Cut at probabilities, given as (frames, probability) each."""
+    probabilities = np.concatenate([np.full(n, p) for n, p in parts])
+    length = len(probabilities) / 10 if length is None else length
+    pieces = cut(probabilities, 0.1, length, CutOptions(**options))
+    return [(round(start, 3), round(end, 3)) for start, end in pieces]
+
+
+def test_speech_between_silences():
+    """With a margin around it."""
+    found = _cut((10, SILENCE), (20, SPEECH), (10, SILENCE), (5, SPEECH), (5, SILENCE))
+    assert found == [(0.8, 3.2), (3.8, 4.7)]
+
+
+def test_a_short_silence_is_no_place_to_cut():
+    parts = (10, SPEECH), (2, SILENCE), (10, SPEECH)
+    assert _cut(*parts, silence=0.3) == [(0.0, 2.2)]
+    assert _cut(*parts, silence=0.2, margin=0.0) == [(0.0, 1.0), (1.2, 2.2)]
+
+
+def test_margins_meet_in_the_middle():
+    parts = (10, SPEECH), (4, SILENCE), (10, SPEECH)
+    assert _cut(*parts, margin=0.5) == [(0.0, 1.2), (1.2, 2.4)]
+
+
+def test_where_the_detector_hesitates_speech_goes_on_and_none_begins():
+    assert _cut((5, SPEECH), (9, 0.4), (5, SPEECH), (9, SILENCE), (9, 0.4)) == [
+        (0.0, 2.1)
+    ]
+
+
+def test_a_long_piece_is_cut_where_there_is_least_speech():
+    """Not in the first half of what a piece may have, where there would be less."""
+    parts = (10, SPEECH), (1, 0.4), (24, SPEECH), (1, 0.5), (14, SPEECH)
+    found = _cut(*parts, longest=4.0, margin=0.0)
+    assert len(found) == 2
+    assert found[0][0] == 0.0
+    assert found[1] == (found[0][1], 5.0)
+    assert found[0][1] == pytest.approx(3.5, abs=0.25)
+
+
+@pytest.mark.parametrize("longest", [1.0, 3.0, 20.0])
+def test_no_piece_is_too_long_and_no_speech_is_left_out(longest):
+    probabilities = np.random.default_rng(0).random(500)
+    pieces = cut(probabilities, 0.1, 50.0, CutOptions(longest))
+    assert max(end - start for start, end in pieces) <= longest + 1e-6
+    for (_, end), (start, _) in pairwise(pieces):
+        assert start >= end - 1e-9
+    for frame in np.flatnonzero(probabilities > 0.5):
+        middle = frame / 10 + 0.05
+        assert any(start <= middle <= end for start, end in pieces)
+
+
+def test_the_end_is_that_of_the_recording():
+    """The last frame is filled up with silence."""
+    assert _cut((10, SILENCE), (10, SPEECH), length=1.95) == [(0.8, 1.95)]
+
+
+@pytest.mark.parametrize("parts", [[(0, SPEECH)], [(50, SILENCE)]])
+def test_nothing_but_silence(parts):
+    assert _cut(*parts) == []
+
+
+def test_names_are_sorted_as_the_times_are():
+    lines = [segment_line("r", *times) for times in ((9.5, 10.004), (100.25, 101.0))]
+    assert lines == [
+        "r-0000950-0001000 r 9.50 10.00\n",
+        "r-0010025-0010100 r 100.25 101.00\n",
+    ]
+    assert sorted(lines) == lines
+
+
+class _Loudness:
+    """Stands in for Silero's detector: what is loud is speech."""
+
+    def reset_states(self):
+        pass
+
+    def __call__(self, frame, rate):
+        assert frame.shape == (1, 512)
+        assert rate == 16000
+        return (frame.abs().mean(dim=1, keepdim=True) > 0.1).float()
+
+
+@pytest.mark.parametrize("rate, channels", [(16000, 1), (44100, 2)])
+def test_a_recording_is_cut_block_by_block(rate, channels, tmp_path, monkeypatch):
+    """Tones of 3 s at 1, 31 and 50 s, the second of them across the end of a block."""
+    seconds = np.arange(60 * rate) / rate
+    loud = sum((s <= seconds) & (seconds < s + 3) for s in (1, 31, 50))
+    wave = 0.5 * loud * np.sin(2 * np.pi * 440 * seconds)
+    wave = np.repeat(wave[:, None], channels, axis=1)
+    soundfile.write(tmp_path / "a.wav", wave, rate)
+    (tmp_path / "wav.scp").write_text(f"a {tmp_path / 'a.wav'}\n")
+    monkeypatch.setattr(voice, "load_detector", _Loudness)
+    command = ["segment", str(tmp_path / "wav.scp"), "--output_dir", str(tmp_path)]
+    assert cli.main(command) == 0
+    lines = [x.split() for x in (tmp_path / "segments").read_text().splitlines()]
+    assert [columns[1] for columns in lines] == ["a"] * 3
+    times = [float(value) for columns in lines for value in columns[2:]]
+    assert times == pytest.approx([0.8, 4.2, 30.8, 34.2, 49.8, 53.2], abs=0.04)
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "message"),
+    [
+        ("a gone.wav", [], "wav.scp: a: there is no audio file gone.wav"),
+        ("a cat x.wav |", [], "wav.scp: a: cat x.wav |: name a file"),
+        ("a", [], "wav.scp: a: there is no audio file"),
+        ("a x", ["--longest", "0.5"], "longest is 0.5"),
+        ("a x", ["--silence", "0"], "silence is 0"),
+        ("a x", ["--margin", "-1"], "margin is -1"),
+    ],
+)
+def test_what_is_wrong_is_named(lines, options, message, tmp_path, capsys):
+    (tmp_path / "wav.scp").write_text(f"{lines}\n")
+    command = ["segment", str(tmp_path / "wav.scp"), "--output_dir", str(tmp_path)]
+    with pytest.raises(SystemExit) as raised:
+        cli.main([*command, *options])
+    assert raised.value.code == 2
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_without_the_detector_its_name_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "silero_vad", None)
+    with pytest.raises(ValueError, match="pip install silero-vad"):
+        voice.load_detector()
+
+
+def test_silero_tells_speech_from_silence(tmp_path):
+    """A second of silence, bundled speech, a second of silence."""
+    pytest.importorskip("silero_vad")
+    path = next((ROOT / SLICE).rglob("2005-20050-0003.flac"))
+    speech, rate = soundfile.read(path, dtype="float32")
+    gap = np.zeros(rate, dtype=np.float32)
+    soundfile.write(tmp_path / "a.wav", np.concatenate([gap, speech, gap]), rate)
+    found = voice.speech_probabilities(tmp_path / "a.wav", voice.load_detector())
+    frames = len(speech) / 512
+    assert len(found) == -(-(len(speech) + 2 * rate) // 512)
+    assert found[:30].max() < 0.3
+    assert found[32 : 32 + int(frames)].mean() > 0.6
+    assert found[-20:].max() < 0.3
