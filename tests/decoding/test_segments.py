@@ -1,11 +1,13 @@
 """Pieces of recordings, decoded by their `segments`, and put together again."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import soundfile
 
 from espnet_lenbias.bin import asr_inference
-from espnet_lenbias.decoding.cluster import command as cluster
 from espnet_lenbias.decoding.join_pieces import join_pieces
 from espnet_lenbias.decoding.pieces import PieceReader
 from espnet_lenbias.options import audio_files
@@ -71,7 +73,7 @@ def cut_by_hand(transformer_model, recordings, tmp_path):
     return {name: _lines(results / name) for name in ("text", "score")}
 
 
-@pytest.mark.parametrize("nj", [None, 2])
+@pytest.mark.parametrize("nj", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_pieces_are_decoded_as_files_of_their_own(
     nj, transformer_model, cut_by_hand, tmp_path
 ):
@@ -80,7 +82,8 @@ def test_pieces_are_decoded_as_files_of_their_own(
     if nj is None:
         assert asr_inference.main(options) == 0
     else:
-        assert cluster.main([*options, "--nj", str(nj)]) == 0
+        command = [sys.executable, "-m", "espnet_lenbias", "decode", *options]
+        subprocess.run([*command, "--nj", str(nj)], check=True)
     results = tmp_path / "out" / "1best_recog"
     assert list(_lines(results / "text")) == list(PIECES)
     assert _lines(results / "text") == cut_by_hand["text"]
