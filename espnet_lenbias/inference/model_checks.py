@@ -65,15 +65,29 @@ def _check(option: str, file: Any, model: torch.nn.Module, prefix: str) -> None:
     saved = saved_parameters(file)
     if saved is None:
         return
-    names = {f"{prefix}{name}" for name, _ in model.named_parameters()}
-    missing = sorted(names - saved)
+    parameters = {f"{prefix}{name}": p for name, p in model.named_parameters()}
+    names = parameters.keys()
+    missing = sorted(names - saved.keys())
     if missing:
-        unknown = sorted(saved - {f"{prefix}{name}" for name in model.state_dict()})
+        unknown = sorted(
+            saved.keys() - {f"{prefix}{name}" for name in model.state_dict()}
+        )
         also = f"; it holds {len(unknown)} others ({_some(unknown)})" if unknown else ""
         raise OptionError(
             f"{option}: {file} is not the checkpoint of this model: of its {len(names)} "
             f"parameters {len(missing)} are missing there ({_some(missing)}){also}. Name "
             "the config and the checkpoint of one training"
+        )
+    others = sorted(
+        name
+        for name, p in parameters.items()
+        if p.is_floating_point() and not saved[name].is_floating_point
+    )
+    if others:
+        raise OptionError(
+            f"{option}: {file} is damaged, or the checkpoint of a quantised model: of its "
+            f"{len(names)} parameters {len(others)} are no floats ({_some(others)}, of "
+            f"{saved[others[0]]}): give the checkpoint as ESPnet has saved it"
         )
 
 
@@ -81,8 +95,8 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join([*names[:_SHOWN], *(["..."] if len(names) > _SHOWN else [])])
 
 
-def saved_parameters(file: Any) -> set[str] | None:
-    """Return the names of the tensors in a checkpoint, without reading them.
+def saved_parameters(file: Any) -> dict[str, torch.dtype] | None:
+    """Return the names and types of the tensors in a checkpoint, without reading them.
 
     Returns:
         None if only ESPnet knows how to read it.
@@ -98,8 +112,8 @@ def saved_parameters(file: Any) -> set[str] | None:
         return None
     # as ESPnet renames those of older releases
     old, new = "frontend.upstream.model", "frontend.upstream.upstream.model"
-    names = {str(name) for name in saved}
-    return names | {name.replace(old, new) for name in names}
+    found = {str(k): v.dtype for k, v in saved.items() if isinstance(v, torch.Tensor)}
+    return found | {name.replace(old, new): dtype for name, dtype in found.items()}
 
 
 def check_labels(options: Mapping[str, Any]) -> None:

@@ -166,7 +166,8 @@ def _checkpoint_problem(path: Path) -> str | None:
                 "holds more than parameters, and torch does not load what could run "
                 "code: save the state_dict() of the model"
             )
-        why = str(e).strip().partition("\n")[0]
+        # without what torch advises next, which is to run what the file says
+        why = str(e).strip().partition("\n")[0].partition(". ")[0]
         return f"is no checkpoint of torch, or a damaged one: {why}"
     for wrapper in ("module", "state_dict"):  # of DeepSpeed and of Lightning
         if isinstance(saved, Mapping) and wrapper in saved:

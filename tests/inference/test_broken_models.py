@@ -1,6 +1,7 @@
 """What a model's files hold that is no model of the tool: one line, from every tool."""
 
 import logging
+import pickle
 import shutil
 import zipfile
 from pathlib import Path
@@ -266,11 +267,31 @@ def test_options_that_ask_for_another_model(option, value, message, spoilt):
     assert message.format(spoilt["asr_train_config"]) in said
 
 
-def test_files_beside_a_packed_model_that_has_them(tmp_path):
-    (tmp_path / "lm.pth").write_bytes(b"")
-    given = {"lm_file": str(tmp_path / "lm.pth")}
+@pytest.mark.parametrize("dtype", [torch.int8, torch.complex64])
+def test_parameters_that_are_no_floats(dtype, spoilt):
+    weights = torch.load(spoilt["asr_model_file"])
+    name = "decoder.output_layer.weight"
+    weights[name] = weights[name].to(dtype)
+    torch.save(weights, spoilt["asr_model_file"])
+    said = says(Speech2Text, **spoilt, **SIMPLE)
+    assert said.startswith(
+        f"asr_model_file: {spoilt['asr_model_file']} is damaged, or "
+    )
+    assert f"1 are no floats ({name}, of {dtype})" in said
+
+
+def test_torchs_advice_to_run_a_file_is_not_passed_on(spoilt):
+    with open(spoilt["asr_model_file"], "wb") as f:
+        pickle.dump({"a": print}, f)
+    said = says(Speech2Text, **spoilt, **SIMPLE)
+    assert "is no checkpoint of torch, or a damaged one" in said
+    assert "weights_only" not in said
+
+
+def test_files_beside_a_packed_model_that_has_them(spoilt):
+    given = {"asr_model_file": spoilt["asr_model_file"]}
     said = says(Speech2Text.from_pretrained, bundled("asr_transformer"), **given)
-    assert said.startswith("lm_file: the model of model_tag ")
+    assert said.startswith("asr_model_file: the model of model_tag ")
     assert "brings its own: leave one of the two out" in said
 
 
