@@ -1,6 +1,6 @@
 """Pieces of recordings, read without the rest of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, KeysView, Mapping
 
 import numpy as np
 import soundfile
@@ -31,6 +31,13 @@ class PieceReader(Mapping[str, tuple[int, np.ndarray]]):
             stop = round(piece.end * f.samplerate)
             f.seek(min(start, f.frames))
             return f.samplerate, f.read(max(0, stop - start), dtype=self._dtype)
+
+    def keys(self) -> KeysView[str]:
+        """Return the utterances; a Mapping's own would read audio to find one."""
+        return self._segments.keys()
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._segments
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._segments)
