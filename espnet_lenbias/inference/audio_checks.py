@@ -174,7 +174,8 @@ class Samples:
         for tool in ("asr", "s2t", "st"):
             args = getattr(self, f"{tool}_train_args", None)
             if args is not None:
-                return vars(args)
+                config: Mapping[str, Any] = vars(args)
+                return config
         return {}
 
 
