@@ -30,3 +30,25 @@ librispeech_data() {  # librispeech_data: the sets of $librispeech in $data, and
     done
     rm -r "$data/.new"
 }
+
+decode_rows() {  # decode_rows <row>...: all sets by each row, as `decode <folder> <set>` of run.sh does; what has failed is named
+    local tag s status failed=
+    for tag in "$@"; do
+        # shellcheck disable=SC2154  # variables of run.sh
+        for s in $sets; do
+            say "$tag, $s"
+            status=0
+            # shellcheck disable=SC2154
+            decode "$dir/$tag" "$s" || status=$?
+            if [ $status -eq 0 ]; then continue; fi
+            tail -n 5 "$dir/$tag/$s/decode.log" >&2
+            # 1 with results: some utterances alone have failed
+            if [ $status -ne 1 ] || [ ! -f "$dir/$tag/$s/1best_recog/text" ]; then exit $status; fi
+            failed+=" $tag/$s"
+        done
+    done
+    if [ -n "$failed" ]; then
+        echo "run.sh: not all utterances are decoded:$failed. The same command tries them again; --stage 4 takes them as empty." >&2
+        exit 1
+    fi
+}

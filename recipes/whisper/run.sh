@@ -88,23 +88,8 @@ decode() {  # decode <folder of a decode config> <set>: what is not decoded yet
 if runs 3; then
     say "stage 3: decode, logs in $dir/<row>_beam<K>_lm<w>/<set>/decode.log"
     tags=$("$PYTHON" ../librispeech/local/rows.py "$dir/model.yaml" "$dir" --conf "$conf" --rows $rows --beams $beams)
-    failed=
-    for tag in $tags; do
-        for s in $sets; do
-            say "$tag, $s"
-            status=0
-            decode "$dir/$tag" "$s" || status=$?
-            if [ $status -eq 0 ]; then continue; fi
-            tail -n 5 "$dir/$tag/$s/decode.log" >&2
-            # 1 with results: some utterances alone have failed
-            if [ $status -ne 1 ] || [ ! -f "$dir/$tag/$s/1best_recog/text" ]; then exit $status; fi
-            failed+=" $tag/$s"
-        done
-    done
-    if [ -n "$failed" ]; then
-        echo "run.sh: not all utterances are decoded:$failed. The same command tries them again; --stage 4 takes them as empty." >&2
-        exit 1
-    fi
+    # shellcheck disable=SC2086  # a word for each row
+    decode_rows $tags
 fi
 
 if runs 4; then
