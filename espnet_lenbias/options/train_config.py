@@ -231,5 +231,6 @@ def _contradictions(
     if options.get("token_type") == "bpe" and not named:
         yield "token_type", "has no bpemodel: name one with bpemodel"
     given, trained = options.get("token_type"), config.get("token_type")
-    if given is not None and isinstance(trained, str) and given != trained:
+    own = options.get("bpemodel") is not None  # which goes with another token type
+    if given is not None and isinstance(trained, str) and given != trained and not own:
         yield "token_type", f"was trained with {trained}, and not {given}: leave it out"

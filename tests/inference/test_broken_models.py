@@ -282,7 +282,7 @@ def test_parameters_that_are_no_floats(dtype, spoilt):
 
 def test_torchs_advice_to_run_a_file_is_not_passed_on(spoilt):
     with open(spoilt["asr_model_file"], "wb") as f:
-        pickle.dump({"a": print}, f)
+        pickle.dump({"a": print}, f, protocol=2)
     said = says(Speech2Text, **spoilt, **SIMPLE)
     assert "is no checkpoint of torch, or a damaged one" in said
     assert "weights_only" not in said
