@@ -1,12 +1,14 @@
 """How many of torch's threads a search works with on a CPU.
 
 A step of the search is hundreds of short calls, and in each of them every thread waits for
-the slowest one. Where there is little to share out, one thread is as fast as several on an
-idle machine and faster beside other processes; so only large steps are given all threads.
-The encoder always has all of them.
+the slowest one. Where there is little to share out, one thread is as fast as several; and
+where another process has the core of one of them, each call waits until it is given back.
+So a search has more threads than one for large steps only, and no more than cores are
+idle. The encoder always has all of them.
 """
 
 import os
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,13 +17,16 @@ import torch
 # measures it.
 _LARGE = 2**29
 
+_LOAD = Path("/proc/loadavg")  # Linux's
+
 _CHOSEN_ELSEWHERE = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def choose_threads(search: torch.nn.Module | None) -> None:
-    """Have a search use one thread where its steps are small.
+    """Have a search use one thread where its steps are small, else as many as are idle.
 
-    Nothing is changed where the environment says how many threads there are.
+    Nothing is changed where the environment says how many threads there are. The last
+    digits of scores depend on their number.
 
     Args:
         search: A search, ESPnet's too; None: what is no module, and left alone.
@@ -45,6 +50,20 @@ def multiplications(search: Any, x: torch.Tensor) -> int:
     return int(n_utts * search.beam_size * parameters)
 
 
+def idle_cores() -> int:
+    """Return how many cores this process can have, the one it runs on included.
+
+    On systems that do not tell what is running: all.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    cores = cores or os.cpu_count() or 1
+    try:
+        running, _ = _LOAD.read_text().split()[3].split("/")
+    except OSError:
+        return cores
+    return max(1, cores - (int(running) - 1))
+
+
 class _Threads:
     """The number of threads around the calls of a search."""
 
@@ -55,9 +74,11 @@ class _Threads:
         self, search: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         x = kwargs["x"] if "x" in kwargs else args[0]
-        if x.device.type == "cpu" and multiplications(search, x) < _LARGE:
-            self._before = torch.get_num_threads()
-            torch.set_num_threads(1)
+        if x.device.type != "cpu":
+            return
+        self._before = torch.get_num_threads()
+        small = multiplications(search, x) < _LARGE
+        torch.set_num_threads(1 if small else min(self._before, idle_cores()))
 
     def restore(self, *_: Any) -> None:
         if self._before is not None:

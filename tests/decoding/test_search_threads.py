@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from espnet_lenbias.decoding.search_threads import choose_threads
+from espnet_lenbias.decoding import search_threads
+from espnet_lenbias.decoding.search_threads import choose_threads, idle_cores
 
 THREADS = 3
 UNITS = 1024  # a layer of this many units to as many has 2**20 weights
@@ -28,6 +29,7 @@ class Search(torch.nn.Module):
 def threads(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    monkeypatch.setattr(search_threads, "idle_cores", lambda: 4)
     before = torch.get_num_threads()
     torch.set_num_threads(THREADS)
     yield
@@ -52,6 +54,36 @@ def test_small_steps_have_one_thread(beam_size, shape, expected):
     search(x=torch.zeros(shape))
     assert search.seen == [expected, expected]
     assert torch.get_num_threads() == THREADS
+
+
+@pytest.mark.parametrize("idle, expected", [(1, 1), (2, 2), (3, 3), (9, THREADS)])
+def test_large_steps_have_no_more_threads_than_cores_are_idle(
+    idle, expected, monkeypatch
+):
+    monkeypatch.setattr(search_threads, "idle_cores", lambda: idle)
+    search = Search(512)
+    choose_threads(search)
+    search(torch.zeros(5, 2))
+    assert search.seen == [expected]
+    assert torch.get_num_threads() == THREADS
+
+
+@pytest.mark.parametrize(
+    "running, idle",
+    [(1, 4), (2, 3), (4, 1), (5, 1), (40, 1)],  # this process is one of them
+)
+def test_idle_cores(running, idle, monkeypatch, tmp_path):
+    load = tmp_path / "loadavg"
+    load.write_text(f"0.20 0.18 0.12 {running}/80 11206\n")
+    monkeypatch.setattr(search_threads, "_LOAD", load)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3})
+    assert idle_cores() == idle
+
+
+def test_a_system_that_does_not_tell_what_is_running(monkeypatch, tmp_path):
+    monkeypatch.setattr(search_threads, "_LOAD", tmp_path / "gone")
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    assert idle_cores() == 2
 
 
 def test_the_threads_are_given_back_after_a_failure():
