@@ -17,7 +17,8 @@ import torch
 # measures it.
 _LARGE = 2**29
 
-_LOAD = Path("/proc/loadavg")  # Linux's
+# Linux's: how many threads of all processes run, and the threads of this one.
+_LOAD, _TASKS = Path("/proc/loadavg"), Path("/proc/self/task")
 
 _CHOSEN_ELSEWHERE = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -51,17 +52,27 @@ def multiplications(search: Any, x: torch.Tensor) -> int:
 
 
 def idle_cores() -> int:
-    """Return how many cores this process can have, the one it runs on included.
+    """Return how many cores other processes leave to this one: one at least.
 
     On systems that do not tell what is running: all.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-    cores = cores or os.cpu_count() or 1
+    cores = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
     try:
-        running, _ = _LOAD.read_text().split()[3].split("/")
+        running = int(_LOAD.read_text().split()[3].partition("/")[0])
+        mine = sum(map(_runs, _TASKS.glob("*/stat")))
     except OSError:
         return cores
-    return max(1, cores - (int(running) - 1))
+    return max(1, cores - max(0, running - mine))
+
+
+def _runs(stat: Path) -> bool:
+    """Tell whether a thread runs, by its line `number (name) state ...`."""
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] == "R"
+    except OSError:  # it has ended
+        return False
 
 
 class _Threads:

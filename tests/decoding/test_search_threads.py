@@ -69,13 +69,25 @@ def test_large_steps_have_no_more_threads_than_cores_are_idle(
 
 
 @pytest.mark.parametrize(
-    "running, idle",
-    [(1, 4), (2, 3), (4, 1), (5, 1), (40, 1)],  # this process is one of them
+    "running, mine, idle",
+    [
+        (1, "R", 4),
+        (3, "RSRR", 4),  # threads that this process still has running
+        (2, "R", 3),
+        (4, "RSR", 2),
+        (5, "R", 1),
+        (40, "RR", 1),
+        (1, "RR", 4),  # one has begun between the two looks
+    ],
 )
-def test_idle_cores(running, idle, monkeypatch, tmp_path):
+def test_idle_cores(running, mine, idle, monkeypatch, tmp_path):
     load = tmp_path / "loadavg"
     load.write_text(f"0.20 0.18 0.12 {running}/80 11206\n")
+    for i, state in enumerate(mine):
+        (tmp_path / "task" / str(i)).mkdir(parents=True)
+        (tmp_path / "task" / str(i) / "stat").write_text(f"{i} (a b) c) {state} 1 2\n")
     monkeypatch.setattr(search_threads, "_LOAD", load)
+    monkeypatch.setattr(search_threads, "_TASKS", tmp_path / "task")
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3})
     assert idle_cores() == idle
 
