@@ -125,7 +125,7 @@ def confidence_of(
             labels; without, all labels have their geometric mean.
         nbest: The list.
         rank: Of the hypothesis.
-        measure: One of :data:`espnet_lenbias.options.posteriors.CONFIDENCES`.
+        measure: One of `CONFIDENCES` of :mod:`espnet_lenbias.options.posteriors`.
 
     Returns:
         A number from 0 to 1 for each word, and one for each label.
