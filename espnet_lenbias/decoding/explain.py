@@ -149,7 +149,7 @@ def _explained(
     from espnet_lenbias.report.explanation import explain
 
     model = load_model(args, tool)
-    data, left_out = prepared(model, tool, given.read())
+    data, left_out = prepared(model, tool, given.data)
     _warn(f"{given.source} {left_out}" if left_out else "")
     return explain(model, data, title, doubtful)
 

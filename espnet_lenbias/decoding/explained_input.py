@@ -5,6 +5,7 @@ No torch in here: a mistake shows before a model is loaded.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,9 @@ class Input:
         """What messages call it."""
         return "the text" if self.audio is None else str(self.audio)
 
-    def read(self) -> dict[str, Any]:
-        """Return the data by name, as ESPnet reads them from a data set.
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """The data by name, as ESPnet reads them from a data set.
 
         Raises:
             AudioError: The audio is cut off.
@@ -97,7 +99,7 @@ def check_input(given: Input, train_config: Mapping[str, Any]) -> str:
     conf = train_config.get("frontend_conf")
     check_rate(given.audio, audio_rate(given.audio), conf)
     trained_on = training_types(train_config).get("speech")
-    large = are_large(read_audio(given.audio))
+    large = are_large(given.data["speech"])
     return scale_warning(str(given.audio), "sound", large, trained_on)
 
 

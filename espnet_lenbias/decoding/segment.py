@@ -12,17 +12,15 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from espnet_lenbias.decoding.cutting import CutOptions, cut
 from espnet_lenbias.decoding.plain_files import replace_file
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.audio_files import check_audio_file, seconds_of
 from espnet_lenbias.options.data_files import read_lines
 from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.values import finite
-
-if TYPE_CHECKING:
-    from espnet_lenbias.decoding.cutting import CutOptions
 
 _PROG = "espnet-lenbias segment"
 
@@ -45,7 +43,7 @@ def get_parser() -> argparse.ArgumentParser:
     add(
         "--longest",
         type=finite,
-        default=20.0,
+        default=CutOptions.longest,
         metavar="SECONDS",
         help="no piece is longer: no more than the model was trained on, which for "
         "ESPnet's recipes are 20 to 30 s (default: %(default)g)",
@@ -53,14 +51,14 @@ def get_parser() -> argparse.ArgumentParser:
     add(
         "--silence",
         type=finite,
-        default=0.3,
+        default=CutOptions.silence,
         metavar="SECONDS",
         help="the shortest silence to cut at (default: %(default)g)",
     )
     add(
         "--margin",
         type=finite,
-        default=0.2,
+        default=CutOptions.margin,
         metavar="SECONDS",
         help="of silence left before and after speech (default: %(default)g)",
     )
@@ -77,8 +75,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         for recording, file in recordings.items():
             _check_recording(args.wav_scp, recording, file)
         make_output_dir(args.output_dir)
-        # Here, not above: these load torch.
-        from espnet_lenbias.decoding.cutting import CutOptions
+        # Here, not above: this loads torch.
         from espnet_lenbias.decoding.voice import load_detector
 
         options = CutOptions(args.longest, args.silence, args.margin)
@@ -126,10 +123,9 @@ def _check_recording(wav_scp: Path, recording: str, file: str) -> None:
 
 
 def _lines(
-    recordings: dict[str, str], detector: Any, options: "CutOptions"
+    recordings: dict[str, str], detector: Any, options: CutOptions
 ) -> Iterator[str]:
     """Yield the lines of `segments`; say which recordings have none."""
-    from espnet_lenbias.decoding.cutting import cut
     from espnet_lenbias.decoding.voice import FRAME_SECONDS, speech_probabilities
 
     for recording, file in recordings.items():

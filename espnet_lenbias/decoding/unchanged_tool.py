@@ -10,13 +10,9 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
-
-import yaml
 
 from espnet_lenbias.espnet_compat import commandline
-from espnet_lenbias.options.decoding import get_parser
+from espnet_lenbias.options.decoding import get_parser, peek_config
 from espnet_lenbias.options.espnet_tools import OTHER_TOOLS
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
 from espnet_lenbias.options.registry import ESPNET
@@ -55,15 +51,9 @@ def _search(options: Sequence[str]) -> str:
     """Return the search that the command line asks for, or else its config."""
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     finder.add_argument("--search")
-    finder.add_argument("--config", type=Path)
+    finder.add_argument("--config")
     found = finder.parse_known_args(options)[0]
-    config = None
-    if found.search is None and found.config is not None:
-        # Of a config that is none, the tool's own parser tells.
-        with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
-            config = yaml.safe_load(found.config.read_text(encoding="utf-8"))
-    in_config = config.get("search") if isinstance(config, dict) else None
-    return str(found.search or in_config or ESPNET)
+    return str(found.search or peek_config(found.config).get("search") or ESPNET)
 
 
 if __name__ == "__main__":

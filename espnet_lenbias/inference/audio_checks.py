@@ -10,6 +10,7 @@ import torch
 
 from espnet_lenbias.errors import AudioError, ScorerError
 from espnet_lenbias.espnet_compat import TooShortUttError
+from espnet_lenbias.inference.model_checks import train_args_of
 from espnet_lenbias.options.audio_files import (
     are_large,
     array_warning,
@@ -171,12 +172,9 @@ class Samples:
 
     def _train_config(self) -> Mapping[str, Any]:
         """Return the options of the model's training."""
-        for tool in ("asr", "s2t", "st"):
-            args = getattr(self, f"{tool}_train_args", None)
-            if args is not None:
-                options: Mapping[str, Any] = vars(args)
-                return options
-        return {}
+        args = train_args_of(self)
+        options: Mapping[str, Any] = {} if args is None else vars(args)
+        return options
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
+from espnet_lenbias.inference.model_checks import train_args_of
 from espnet_lenbias.options.posteriors import (
     COMBINED,
     LABEL_PROBABILITY,
@@ -151,12 +152,8 @@ def label_smoothing(model: Any) -> float:
     taken_out: float = getattr(search, "label_smoothing", 0.0)
     if set(search.scorers) != {"decoder"} or taken_out:
         return 0.0
-    for tool in ("asr", "st", "mt", "s2t"):
-        trained = getattr(model, f"{tool}_train_args", None)
-        if trained is not None:
-            conf = getattr(trained, "model_conf", None) or {}
-            return float(conf.get("lsm_weight", 0.0))
-    return 0.0
+    conf = getattr(train_args_of(model), "model_conf", None) or {}
+    return float(conf.get("lsm_weight", 0.0))
 
 
 def _rated(hypothesis: Any) -> Any:

@@ -138,11 +138,11 @@ class SearchOptionMixin(Samples, _EspnetClass):
         self.batch_size = batch_size
         check_ctc(self)
         set_up_whisper(self)
-        if search == ESPNET:
-            check_ctc_precision(self)
         if search != ESPNET:
             use_search(self, search, decoder_dtype=decoder_dtype, **conf)
-        elif self.posterior_options.changes_results:
+            return
+        check_ctc_precision(self)
+        if self.posterior_options.changes_results:
             check_has_nbest(self)
 
     @classmethod

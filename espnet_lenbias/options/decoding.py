@@ -8,6 +8,7 @@ import argparse
 import re
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -150,6 +151,17 @@ def show_cause(log_level: str) -> None:
     """Show where the error in hand comes from if the log is to tell all."""
     if log_level in ("DEBUG", "NOTSET"):
         traceback.print_exc()
+
+
+def peek_config(path: str | Path | None) -> Mapping[str, Any]:
+    """Return what a decode config holds, before the parser of a tool is known.
+
+    Of one that cannot be read, nothing: the tool's own parser tells.
+    """
+    config = None
+    with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
+        config = yaml.safe_load(Path(path).read_text("utf-8")) if path else None
+    return config if isinstance(config, dict) else {}
 
 
 def _read_config(

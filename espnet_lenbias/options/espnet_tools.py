@@ -4,6 +4,7 @@ No torch in here: command lines ask for it before they load anything.
 """
 
 import importlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,6 +138,16 @@ TOOLS = (ASR, ASR_STREAMING, ST, ST_STREAMING, MT, S2T, SLU)
 def tool_of(letters: str) -> Tool | None:
     """Return the tool whose model's options begin so; None: there is none."""
     return next((tool for tool in TOOLS if tool.key == letters), None)
+
+
+def owner_of(names: Iterable[str]) -> Tool | None:
+    """Return the tool whose model options with these names describe; None: no tool's.
+
+    Args:
+        names: Of the options that hold the files of a model.
+    """
+    given = set(names)
+    return next((tool for tool in TOOLS if {*tool.model_options} & given), None)
 
 
 # ESPnet's other inference tools, and how they decode.

@@ -6,16 +6,20 @@ Whisper model, and ESPnet asks for it by name.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import yaml
+
+# Those of libyaml, where PyYAML comes with it.
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 @contextmanager
 def fast_yaml() -> Iterator[None]:
     """Have `yaml.safe_load` and `yaml.safe_dump` use libyaml, where PyYAML has it."""
     slow = yaml.SafeLoader, yaml.SafeDumper
-    yaml.SafeLoader = getattr(yaml, "CSafeLoader", slow[0])  # type: ignore[misc]
-    yaml.SafeDumper = getattr(yaml, "CSafeDumper", slow[1])  # type: ignore[misc]
+    yaml.SafeLoader, yaml.SafeDumper = LOADER, DUMPER  # type: ignore[misc]
     try:
         yield
     finally:

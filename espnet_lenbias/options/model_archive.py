@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.fast_yaml import LOADER
 from espnet_lenbias.options.unpacked_model import LISTING, LOCK
 
 # Nothing that is trained packs so well: weights hardly at all, text to a tenth.
@@ -28,8 +29,6 @@ _MOST_MEMBERS = 10**5
 _MOST_YAML_BYTES = 2**23
 _MOST_YAML_BYTES_TOGETHER = 2**25
 _MOST_YAML_VALUES = 10**7
-
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def check_members(archive: Path, folder: Path) -> list[str]:
@@ -115,7 +114,7 @@ def _check_yaml(
     if member.file_size > _MOST_YAML_BYTES:
         raise OptionError(f"{where} is a yaml file of {member.file_size} bytes")
     try:
-        node = yaml.compose(packed.read(member), Loader=_Loader)
+        node = yaml.compose(packed.read(member), Loader=LOADER)
         n_values = expanded_size(node)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
         why = " ".join(str(e).split())

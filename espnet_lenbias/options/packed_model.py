@@ -15,7 +15,7 @@ import yaml
 
 from espnet_lenbias import espnet_compat
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.espnet_tools import Tool, tool_of
+from espnet_lenbias.options.espnet_tools import Tool, owner_of
 from espnet_lenbias.options.model_archive import check_members, check_meta, files_within
 from espnet_lenbias.options.output_folder import NO_ROOM
 from espnet_lenbias.options.unpacked_model import (
@@ -77,9 +77,7 @@ def check_owner(tag: Any, files: Mapping[str, str], tool: Tool) -> None:
     wanted = tool.model_options
     if all(key in files for key in wanted):
         return
-    keys = sorted(key for key in files if key.endswith(("_model_file", "_config")))
-    owners = [tool_of(key.partition("_")[0]) for key in keys]
-    other = next(filter(None, owners), None)
+    other = owner_of(files)
     if other is not None and other.key != tool.key:
         raise OptionError(
             f"model_tag: {tag} is a model of {other.name}, not of {tool.name}: decode "

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from espnet_lenbias.options.values import count, nearest
+from espnet_lenbias.options.values import check_keys, count
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,7 @@ def read_repeat_limit(value: Any) -> RepeatLimit | None:
         return value
     if not isinstance(value, Mapping):
         return RepeatLimit(count("repeat_limit", value))
-    keys = [field.name for field in fields(RepeatLimit)]
-    for key in value:
-        if key not in keys:
-            raise ValueError(
-                f"repeat_limit has no option {key}{nearest(key, keys)} (its options: "
-                f"{', '.join(keys)})"
-            )
+    check_keys("repeat_limit", value, [field.name for field in fields(RepeatLimit)])
     if "times" not in value:
         raise ValueError("repeat_limit needs times: say repeat_limit: {times: ...}")
     return RepeatLimit(**value)

@@ -10,7 +10,7 @@ from typing import Any
 
 from espnet_lenbias.options.espnet_options import LARGE
 from espnet_lenbias.options.repeat_limit import RepeatLimit, read_repeat_limit
-from espnet_lenbias.options.values import count, nearest, number, switch
+from espnet_lenbias.options.values import check_keys, count, number, switch
 
 # The values of `keep_ended`; see :class:`SimpleOptions`.
 KEEP_ENDED = ("joint", "separate")
@@ -122,13 +122,7 @@ def coverage_term(value: Any) -> Coverage | None:
     form = "{weight: ..., threshold: ...}"
     if not isinstance(value, Mapping):
         raise ValueError(f"coverage must be a mapping {form}, not {value!r}")
-    keys = [field.name for field in fields(Coverage)]
-    for key in value:
-        if key not in keys:
-            raise ValueError(
-                f"coverage has no option {key}{nearest(key, keys)} (its options: "
-                f"{', '.join(keys)})"
-            )
+    check_keys("coverage", value, [field.name for field in fields(Coverage)])
     if "weight" not in value:
         raise ValueError(f"coverage needs a weight: say coverage: {form}")
     return Coverage(**value)

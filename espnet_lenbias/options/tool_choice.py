@@ -5,15 +5,12 @@ tool's begin with other letters, and so does what a packed model on disk holds.
 """
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.espnet_tools import ASR, TOOLS, Tool
+from espnet_lenbias.options.decoding import peek_config
+from espnet_lenbias.options.espnet_tools import ASR, TOOLS, Tool, owner_of
 from espnet_lenbias.options.packed_model import packed_options
 from espnet_lenbias.options.values import nearest
 
@@ -48,7 +45,7 @@ def choose_tool(cmd: Sequence[str]) -> Tool:
     for option in ("tool", "config", *_TAGS, *owners):
         finder.add_argument(f"--{option}", nargs="?")
     found = {k: v for k, v in vars(finder.parse_known_args(cmd)[0]).items() if v}
-    options = {**_read_config(found.get("config")), **found}
+    options = {**peek_config(found.get("config")), **found}
     models = {str(options[key]) for key in (*_TAGS, *owners) if options.get(key)}
     held = {key: path for path in models for key in packed_options(Path(path))}
     held |= {key: str(options[key]) for key in owners if options.get(key)}
@@ -71,11 +68,12 @@ def check_tool(tool: Tool, model: str, files: Iterable[str]) -> None:
     Raises:
         OptionError: It is another tool's.
     """
-    others = [other for other in CHOICES.values() if {*other.model_options} & {*files}]
-    if others and tool not in others:
+    names = set(files)
+    other = owner_of(names)
+    if other is not None and not names & {*tool.model_options}:
         raise OptionError(
-            f"tool: {model} is a model of {others[0].key}, and not of {tool.key}: say "
-            f"--tool {others[0].key}"
+            f"tool: {model} is a model of {other.key}, and not of {tool.key}: say "
+            f"--tool {other.key}"
         )
 
 
@@ -92,11 +90,3 @@ def _named(name: str) -> Tool:
             f"python -m {tool.drop_in}, or say --tool {tool.key} for whole utterances"
         )
     return tool
-
-
-def _read_config(path: str | None) -> Mapping[str, Any]:
-    """Read a decode config; of one that is none the tool's own parser tells."""
-    config = None
-    with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
-        config = yaml.safe_load(Path(path).read_text("utf-8")) if path else None
-    return config if isinstance(config, dict) else {}

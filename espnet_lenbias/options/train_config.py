@@ -14,6 +14,7 @@ import yaml
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.espnet_tools import Tool, tool_of
+from espnet_lenbias.options.fast_yaml import LOADER
 
 # What says to which task a training config belongs: (task, a key that it has), in order.
 _KEYS = (
@@ -60,8 +61,7 @@ def read_train_config(key: str, path: Any) -> Mapping[str, Any]:
 @functools.lru_cache(maxsize=4)  # long, and asked for again and again
 def _parsed(path: str, changed: int, size: int) -> Any:
     """Return what a yaml file of this date and size holds; nobody may change it."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # token lists are long
-    return yaml.load(Path(path).read_text(encoding="utf-8"), Loader=loader)
+    return yaml.load(Path(path).read_text(encoding="utf-8"), Loader=LOADER)
 
 
 def check_file(key: str, path: Any) -> None:

@@ -16,14 +16,12 @@ from typing import Any
 
 import yaml
 
+from espnet_lenbias.options.fast_yaml import DUMPER, LOADER
+
 # In the folder of an unpacked model: its listing, written last.
 LISTING = ".files.json"
 # Beside it: what those hold who unpack it. It stays when the rest is removed.
 LOCK = ".lock"
-
-# The fast ones, where PyYAML comes with them.
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def unpack_members(archive: Path, folder: Path, yaml_files: Collection[str]) -> None:
@@ -44,11 +42,11 @@ def unpack_members(archive: Path, folder: Path, yaml_files: Collection[str]) -> 
         places = {PurePosixPath(name): folder / name for name in packed.namelist()}
         for member in packed.infolist():
             if member.filename in yaml_files:
-                config = yaml.load(packed.read(member), Loader=_Loader)
+                config = yaml.load(packed.read(member), Loader=LOADER)
                 path = folder / member.filename
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("w", encoding="utf-8") as f:
-                    yaml.dump(_placed(config, places), f, Dumper=_Dumper)
+                    yaml.dump(_placed(config, places), f, Dumper=DUMPER)
             else:
                 packed.extract(member, folder)
 

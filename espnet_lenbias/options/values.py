@@ -8,7 +8,7 @@ giving an option reads it likewise, so that a config means the same everywhere.
 import argparse
 import difflib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -46,6 +46,20 @@ def _from(least: int, text: str) -> int:
             f"must be a whole number of {least} or more, not {text}"
         )
     return value
+
+
+def check_keys(key: str, given: Iterable[str], valid: Sequence[str]) -> None:
+    """Verify the keys of an option that is a mapping.
+
+    Raises:
+        ValueError: Names the key that is wrong, and the nearest valid one.
+    """
+    for name in given:
+        if name not in valid:
+            raise ValueError(
+                f"{key} has no option {name}{nearest(name, valid)} (its options: "
+                f"{', '.join(valid)})"
+            )
 
 
 def number(

@@ -9,7 +9,7 @@ let the options `confidence` and `decide` do that.
 from collections.abc import Sequence
 from typing import Any
 
-from espnet_lenbias.posteriors.confusion import confidences
+from espnet_lenbias.posteriors.confusion import Words, confidences
 from espnet_lenbias.posteriors.distribution import Floats, posteriors
 from espnet_lenbias.posteriors.risk import least_risk
 
@@ -43,12 +43,7 @@ def word_confidence(
     Returns:
         A number from 0 to 1 for each word of its text.
     """
-    others = [words_of(result) for result in nbest]
-    share: Floats = confidences(
-        others[rank - 1], others, posteriors_of(nbest, temperature)
-    )
-    values: list[float] = share.tolist()
-    return values
+    return _confidence([words_of(x) for x in nbest], nbest, rank, temperature)
 
 
 def label_confidence(
@@ -59,11 +54,17 @@ def label_confidence(
     Returns:
         A number from 0 to 1 for each of its tokens.
     """
-    others = [result[2] for result in nbest]
-    share: Floats = confidences(
-        others[rank - 1], others, posteriors_of(nbest, temperature)
-    )
-    values: list[float] = share.tolist()
+    return _confidence([result[2] for result in nbest], nbest, rank, temperature)
+
+
+def _confidence(
+    sequences: Sequence[Words], nbest: Sequence[Result], rank: int, temperature: float
+) -> list[float]:
+    """Return how sure each part of one of the sequences of an n-best list is."""
+    probability = posteriors_of(nbest, temperature)
+    values: list[float] = confidences(
+        sequences[rank - 1], sequences, probability
+    ).tolist()
     return values
 
 

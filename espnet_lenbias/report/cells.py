@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from espnet_lenbias.posteriors.confusion import agreement
 from espnet_lenbias.report.bootstrap import resampled_totals
 from espnet_lenbias.report.decodings import Decoding, ReferenceSet
 from espnet_lenbias.report.scoring import Array, Errors, ResampledErrors, align
@@ -69,6 +71,24 @@ class Cell:
         """Whether an utterance has no error, (n,) bool."""
         right: Array = self.counts[:, 1:].sum(axis=1) == 0
         return right
+
+    @cached_property
+    def rated_words(self) -> tuple[Array, Array]:
+        """The confidences of its words, (n,), and whether each word is right, (n,) bool.
+
+        A word is right if it stands at its place in the reference, both aligned with the
+        fewest errors. The words are those of all utterances, one after the other.
+        """
+        confidence: list[float] = []
+        right: list[bool] = []
+        for key in self.keys:
+            values = self.decoding.word_confidence.get(key)
+            if values is None:
+                continue
+            words = self.decoding.texts[key].split()
+            confidence += values
+            right += agreement(words, [self.references.texts[key].split()])[0].tolist()
+        return np.array(confidence), np.array(right, dtype=bool)
 
     @property
     def failed(self) -> int:

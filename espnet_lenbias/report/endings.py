@@ -54,5 +54,5 @@ def worth_showing(lines: Sequence[EndingLine]) -> bool:
 
 def _count(cell: Cell, why: str) -> float:
     """Return how many searches stopped for a reason; NaN where no reason is known."""
-    stopped = [why for why in cell.decoding.stopped.values() if why]
+    stopped = [reason for reason in cell.decoding.stopped.values() if reason]
     return stopped.count(why) if stopped else math.nan

@@ -4,9 +4,6 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from espnet_lenbias.posteriors.confusion import agreement
 from espnet_lenbias.posteriors.temperature import at_temperature, fit_temperature
 from espnet_lenbias.report.cells import Cell, CellLine
 from espnet_lenbias.report.reliability import (
@@ -56,28 +53,7 @@ class RocLine(CellLine):
 
 def with_words(cells: Iterable[Cell]) -> list[Cell]:
     """Return those of a set's finished cells whose words have confidences."""
-    return [cell for cell in cells if cell.complete and len(words_of(cell)[0])]
-
-
-def words_of(cell: Cell) -> tuple[np.ndarray, np.ndarray]:
-    """Return the confidences of a cell's words, and whether each word is right.
-
-    A word is right if it stands at its place in the reference, both aligned with the
-    fewest errors.
-
-    Returns:
-        (n,) and (n,) bool, of all utterances one after the other.
-    """
-    confidence: list[float] = []
-    right: list[bool] = []
-    for key in cell.keys:
-        values = cell.decoding.word_confidence.get(key)
-        words = cell.decoding.texts[key].split()
-        if values is None:
-            continue
-        confidence += values
-        right += agreement(words, [cell.references.texts[key].split()])[0].tolist()
-    return np.array(confidence), np.array(right, dtype=bool)
+    return [cell for cell in cells if cell.complete and len(cell.rated_words[0])]
 
 
 def temperatures(cells: Iterable[Cell], dataset: str | None) -> dict[str, float]:
@@ -88,7 +64,7 @@ def temperatures(cells: Iterable[Cell], dataset: str | None) -> dict[str, float]
         dataset: Its name; None: there is none.
     """
     return {
-        cell.system.tag: fit_temperature(*words_of(cell))
+        cell.system.tag: fit_temperature(*cell.rated_words)
         for cell in cells
         if cell.dataset == dataset
     }
@@ -101,7 +77,7 @@ def word_confidence_line(cell: Cell, fitted: Mapping[str, float]) -> WordConfide
         cell: One of :func:`with_words`.
         fitted: See :func:`temperatures`.
     """
-    confidence, right = words_of(cell)
+    confidence, right = cell.rated_words
     temperature = fitted.get(cell.system.tag, math.nan)
     calibrated = math.nan
     if not math.isnan(temperature):
@@ -132,7 +108,7 @@ def word_reliability_lines(cell: Cell) -> list[WordReliabilityLine]:
             mean_confidence=b.mean_confidence,
             right=b.right,
         )
-        for b in reliability(*words_of(cell))
+        for b in reliability(*cell.rated_words)
     ]
 
 
@@ -142,5 +118,5 @@ def roc_lines(cell: Cell) -> list[RocLine]:
         RocLine(
             **cell.head, measure=cell.system.confidence, wrong_taken=x, right_taken=y
         )
-        for x, y in roc(*words_of(cell))
+        for x, y in roc(*cell.rated_words)
     ]

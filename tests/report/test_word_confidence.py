@@ -17,7 +17,6 @@ from espnet_lenbias.report.word_confidence import (
     with_words,
     word_confidence_line,
     word_reliability_lines,
-    words_of,
 )
 from tests.report.made import REFERENCES, cells, system, write_lines, write_system
 
@@ -39,7 +38,7 @@ def cell():
 
 
 def test_a_word_is_right_at_its_place(cell):
-    confidence, right = words_of(cell)
+    confidence, right = cell.rated_words
     assert confidence.tolist() == [1.0, 0.75, 0.5, 1.0, 0.75, 0.75, 1.0, 1.0, 0.75]
     assert right.tolist() == [True, True, False, True, True, True, True, True, False]
 

@@ -13,9 +13,8 @@ import yaml
 
 from espnet_lenbias.options.decoding import get_parser as inference_parser
 from espnet_lenbias.options.decoding import parse
-from espnet_lenbias.options.espnet_tools import Tool
+from espnet_lenbias.options.espnet_tools import ASR, Tool, owner_of
 from espnet_lenbias.options.registry import ESPNET, nearest
-from espnet_lenbias.options.tool_choice import CHOICES
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -37,7 +36,7 @@ def main() -> None:
     model = yaml.safe_load(args.model.read_text(encoding="utf-8"))
     vocabulary = model.pop("vocabulary")
     try:
-        tool = tool_of(model)
+        tool = owner_of(model) or ASR
         configs = dict(grid(args.conf, args.rows, args.beams, args.lm_weights, tool))
         for tag, config in configs.items():
             check(tag, config, "lm_file" in model, vocabulary)
@@ -46,11 +45,6 @@ def main() -> None:
     except (OSError, ValueError) as e:
         sys.exit(f"rows.py: {e}")
     print("\n".join(configs))
-
-
-def tool_of(model: Mapping[str, Any]) -> Tool:
-    """Return the tool whose model it is."""
-    return next(t for t in CHOICES.values() if t.model_options[0] in model)
 
 
 def beam(size: str) -> int:

@@ -22,11 +22,12 @@ from espnet_lenbias import Speech2Text
 from espnet_lenbias.compare.compare import ComparedSearch, Contestant, Result, encode
 from espnet_lenbias.compare.summary import errors_of
 from espnet_lenbias.compare.utterances import Utterance, batches
+from espnet_lenbias.options.espnet_tools import ASR, owner_of
 from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.report.scoring import Errors, read_text
 from espnet_lenbias.report.tables import column, markdown_table, write_csv
-from local.rows import check, read_row, tool_of
+from local.rows import check, read_row
 from local.settings import (
     PLACES,
     Setting,
@@ -104,7 +105,8 @@ def main() -> None:
         print("the model comes without language model: the LM scale stays 0")
         tried["lm_weight"] = [0.0]
     try:
-        rows = {row: read_row(args.conf, row, tool_of(model)) for row in args.rows}
+        tool = owner_of(model) or ASR
+        rows = {row: read_row(args.conf, row, tool) for row in args.rows}
         rows = {row: {**config, "beam_size": args.beam} for row, config in rows.items()}
         settings = [s for row, config in rows.items() for s in grid(row, config, tried)]
         for setting in settings:

@@ -12,6 +12,7 @@ from scipy.signal import resample_poly
 
 from espnet_lenbias.options.audio_files import WHISPER_RATE as RATE
 from espnet_lenbias.options.audio_files import WHISPER_WINDOW as WINDOW
+from espnet_lenbias.options.cut_audio import check_whole
 
 _SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aiff", ".aif", ".au", ".sph")
 _SHOWN = 5  # files that a message names
@@ -102,9 +103,10 @@ def at_16_khz(path: Path, copy: Path) -> Path:
         copy: Is written where it is not, unless it is newer than the audio.
 
     Raises:
-        RuntimeError: It is no audio, or cut off.
-        ValueError: There is nothing in it.
+        RuntimeError: It is no audio.
+        ValueError: There is nothing in it, or it is cut off.
     """
+    check_whole(path)
     info = soundfile.info(path)
     whole = path.suffix.lower() in (".wav", ".flac")
     if whole and (info.samplerate, info.channels) == (RATE, 1):

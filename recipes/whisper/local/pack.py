@@ -20,6 +20,7 @@ from whisper.tokenizer import LANGUAGES, TO_LANGUAGE_CODE, get_tokenizer
 from espnet_lenbias.espnet_compat import ASRTask
 from espnet_lenbias.inference.whisper_shapes import HEAD
 from espnet_lenbias.inference.whisper_tokens import HuggingFaceView
+from espnet_lenbias.options.fast_yaml import DUMPER
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -59,7 +60,7 @@ def main() -> None:
     torch.save(espnet_parameters(model), files[0])
     with files[1].open("w", encoding="utf-8") as f:
         config = espnet_config(model, args.checkpoint, said["language"], args.task)
-        yaml.dump(config, f, getattr(yaml, "CSafeDumper", yaml.SafeDumper))
+        yaml.dump(config, f, DUMPER)
     draft = args.out / "draft.zip"
     # in the folder, for the archive has the names of its files as they are from here
     with contextlib.chdir(args.out), contextlib.redirect_stdout(io.StringIO()):
