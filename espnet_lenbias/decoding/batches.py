@@ -14,7 +14,6 @@ from espnet_lenbias.espnet_compat import decodes_batches
 from espnet_lenbias.options.audio_files import seconds_of
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.registry import ESPNET
-from espnet_lenbias.options.segments import segments_of
 
 # Hypotheses times seconds: at beam 20, eight utterances of 16 s. With more of them a CPU
 # gains little.
@@ -94,13 +93,13 @@ def source_lengths(tool: Tool, args: argparse.Namespace) -> dict[str, float]:
 
     Args:
         tool: Which tool decodes.
-        args: Its options.
+        args: Its options, with the pieces of recordings as `segments`, if any.
 
     Returns:
         Seconds of audio, or signs of a text.
     """
-    pieces = segments_of(args).items()
-    if pieces:
+    if args.segments:
+        pieces = args.segments.items()
         return {key: piece.seconds for key, piece in pieces if piece.seconds > 0}
     data = args.data_path_and_name_and_type
     named = (path for path, name, _ in data if name == tool.source)

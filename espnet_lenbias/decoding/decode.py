@@ -25,7 +25,6 @@ from espnet_lenbias.espnet_compat import set_all_random_seed
 from espnet_lenbias.inference.whisper import leave_long_audio
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
-from espnet_lenbias.options.segments import segments_of
 from espnet_lenbias.options.train_config import train_config_file
 from espnet_lenbias.search.hypotheses import Hypothesis, RatedHypothesis
 
@@ -43,7 +42,12 @@ Loaded = tuple[Any, Utterances, Collate]
 
 
 def load(args: argparse.Namespace, tool: Tool) -> Loaded:
-    """Return the model, the data set and the padding that a run's options ask for."""
+    """Return the model, the data set and the padding that a run's options ask for.
+
+    Args:
+        args: The options, with the pieces of recordings as `segments`, if any.
+        tool: Whose inference object decodes.
+    """
     model = load_model(args, tool)
     leave_long_audio(model)  # of which the data set warns, with the file's name
     train_args = getattr(model, tool.train_args)
@@ -55,7 +59,7 @@ def load(args: argparse.Namespace, tool: Tool) -> Loaded:
         args.dtype,
         args.allow_variable_data_keys,
         f"{config} {file}" if file is not None else f"model_tag {args.model_tag}",
-        segments_of(args),
+        args.segments,
     )
     return model, dataset, tool.task().build_collate_fn(train_args, False)
 

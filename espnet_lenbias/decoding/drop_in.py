@@ -66,13 +66,15 @@ def run(
     folder = Path(args.output_dir)
     try:
         _check_implemented(tool, args)
-        data = utterances(args, cut_lines(args))
+        # read once: whatever needs the pieces from here on finds them in the options
+        args.segments = segments_of(args)
+        data = utterances(args, cut_lines(args, args.segments))
         with locked(folder):
             results = ResultFolder(folder, data, run_options(args))
             print(commandline(), file=sys.stderr)
             with repeats_said_once(), utterance_warnings() as warnings:
                 failures = _decode_pending(tool, args, results, decode)
-            join_pieces(folder, segments_of(args), list(data))
+            join_pieces(folder, args.segments, list(data))
     except (OptionError, OtherRunError) as e:
         show_cause(args.log_level)
         parser.exit(2, f"{parser.prog}: error: {e}\n")

@@ -97,8 +97,14 @@ def cut_data(data: Sequence[tuple[str, str, str]]) -> tuple[str, str]:
     )
 
 
-def cut_lines(args: argparse.Namespace) -> dict[str, Mapping[str, str]]:
+def cut_lines(
+    args: argparse.Namespace, segments: Mapping[str, Segment]
+) -> dict[str, Mapping[str, str]]:
     """Return the lines of the data files, those of recordings cut into utterances.
+
+    Args:
+        args: The options of a tool.
+        segments: The pieces; none: whole files are decoded.
 
     Returns:
         File -> key of an utterance -> what tells its data from any other.
@@ -108,7 +114,6 @@ def cut_lines(args: argparse.Namespace) -> dict[str, Mapping[str, str]]:
         OptionError: Says what is wrong.
     """
     lines: dict[str, Mapping[str, str]] = lines_of(args)
-    segments = segments_of(args)
     if segments:
         path, _ = cut_data(args.data_path_and_name_and_type)
         lines[path] = {

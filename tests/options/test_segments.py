@@ -86,10 +86,10 @@ def test_the_pieces_are_the_utterances(tmp_path, recordings):
     """Each is known by its own line: another end makes it another one."""
     args = _options(tmp_path, recordings)
     (tmp_path / "segments").write_text("a r1 0 1\nb r1 1 2\n")
-    before = utterances(args, cut_lines(args))
+    before = utterances(args, cut_lines(args, segments_of(args)))
     assert list(before) == list(segments_of(args)) == ["a", "b"]
     (tmp_path / "segments").write_text("a r1 0 1.5\nb r1 1 2\n")
-    after = utterances(args, cut_lines(args))
+    after = utterances(args, cut_lines(args, segments_of(args)))
     assert before["a"] != after["a"]
     assert before["b"] == after["b"]
 
@@ -98,11 +98,13 @@ def test_without_segments_the_files_are_the_utterances(tmp_path, recordings):
     args = _options(tmp_path, recordings)
     args.segments = None
     assert segments_of(args) == {}
-    assert list(utterances(args, cut_lines(args))) == list(recordings)
+    assert list(utterances(args, cut_lines(args, segments_of(args)))) == list(
+        recordings
+    )
 
 
 def test_data_that_cannot_be_cut(tmp_path, recordings):
     args = _options(tmp_path, recordings, kind="kaldi_ark")
     (tmp_path / "segments").write_text("a r1 0 1\n")
     with pytest.raises(OptionError, match="segments: .* of the type sound"):
-        cut_lines(args)
+        cut_lines(args, segments_of(args))
