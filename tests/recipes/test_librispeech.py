@@ -2,7 +2,6 @@
 
 import csv
 import importlib.util
-import os
 import re
 import shutil
 import subprocess
@@ -21,6 +20,7 @@ from espnet_lenbias.options.registry import check_search_conf
 from espnet_lenbias.options.tool_choice import choose_tool
 from espnet_lenbias.report.scoring import Errors, count_errors, read_text
 from tests.bundled import bundled
+from tests.recipes.commands import run_in
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "librispeech"
 MT = RECIPE.with_name("mini_mt") / "pretrained" / "mt.zip"
@@ -55,26 +55,10 @@ ROWS = {
 }
 
 
-def _run(*command: object, cwd: Path = RECIPE) -> subprocess.CompletedProcess:
-    """Run a command of the recipe."""
-    return subprocess.run(
-        [str(word) for word in command],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={
-            **os.environ,
-            "PYTHON": sys.executable,
-            "PYTHONPATH": f"{RECIPE}:{RECIPE.parents[1]}",
-            "OMP_NUM_THREADS": "1",
-        },
-    )
-
-
 def _run_sh(folder: Path, *options: object) -> subprocess.CompletedProcess:
     """Run the recipe on ``folder/LibriSpeech/dev-clean``; it writes below the folder."""
-    return _run(
+    return run_in(
+        RECIPE,
         RECIPE / "run.sh",
         *("--librispeech", folder / "LibriSpeech", "--sets", "dev-clean"),
         *("--data", folder / "data", "--exp", folder / "exp", "--model", PACKED),
@@ -83,7 +67,7 @@ def _run_sh(folder: Path, *options: object) -> subprocess.CompletedProcess:
 
 
 def _local(name: str, *arguments: object) -> subprocess.CompletedProcess:
-    return _run(sys.executable, "-m", f"local.{name}", *arguments)
+    return run_in(RECIPE, sys.executable, "-m", f"local.{name}", *arguments)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import contextlib
 import importlib.util
 import io
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ import yaml
 
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.report.scoring import read_text
+from tests.recipes.commands import run_in
 from tests.whisper_files import (
     ENGLISH,
     MULTILINGUAL,
@@ -30,23 +30,6 @@ pytest.importorskip(
 )
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "whisper"
-
-
-def _run(*command: object) -> subprocess.CompletedProcess:
-    """Run a command of the recipe."""
-    return subprocess.run(
-        [str(word) for word in command],
-        cwd=RECIPE,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={
-            **os.environ,
-            "PYTHON": sys.executable,
-            "PYTHONPATH": f"{RECIPE}{os.pathsep}{RECIPE.parents[1]}",
-            "OMP_NUM_THREADS": "1",
-        },
-    )
 
 
 def _module(name: str):
@@ -93,7 +76,7 @@ def test_from_a_folder_to_tables_and_again(english, tmp_path):
         *("--rows", "explicit_length:2", "--rival", "openai", "--rival_beams", 1),
         *("--inference_args", "--maxlenratio -3"),
     )
-    run = _run(*command)
+    run = run_in(RECIPE, *command)
     assert run.returncode == 0, run.stdout + run.stderr
     results = tmp_path / "exp" / "random.en"
     rows = {"explicit_length_beam2_lm0.0", "openai_beam1"}
@@ -112,7 +95,7 @@ def test_from_a_folder_to_tables_and_again(english, tmp_path):
         assert f"| {name}" in run.stdout
     assert "# Decodings of random.en" in (results / "report/report.md").read_text()
 
-    again = _run(*command)
+    again = run_in(RECIPE, *command)
     assert again.returncode == 0, again.stderr
     assert "whisper.zip is there already" in again.stdout
     assert "2 of 2 utterances are decoded already" in again.stdout  # by the rival
