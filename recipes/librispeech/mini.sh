@@ -4,32 +4,37 @@
 #     ../mini_librispeech/run.sh --stage 1 --stop_stage 2     # makes the corpus
 #     ./mini.sh --model asr_transformer
 #     ./mini.sh --model asr_rnn
+#
+# Started again, it decodes what is missing.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 model=asr_transformer                     # bundled: asr_transformer or asr_rnn
-utterances=10                             # decoded of each set
+utterances=10                             # decoded of each set; 0: all
 tuning_utterances=16                      # of dev-other, to tune on at beam 64
-lm_weights="0.1 0.2 0.4"                  # tried
-rows="simple simple_heuristics explicit_length"
+lm_weights="0.1 0.2 0.4"                  # tried; empty: nothing with LM
+rows="simple simple_heuristics explicit_length optimal:5000"
 related="length_norm eos_threshold length_reward coverage_frames coverage_log length_reward_coverage separate separate_heuristics"
 rivals="patience length_penalty patience_length_penalty simple_rectified explicit_length_rectified"
 beams="32 64 128 5000"
 sets="dev-clean dev-other test-clean test-other"
+related_sets=dev-other                    # what related and rivals decode
 nj=1
 librispeech=../mini_librispeech/corpus/LibriSpeech
 exp=exp
 
 . ../options.sh "$@"
-number 1 "" utterances tuning_utterances nj
+number 0 "" utterances
+number 1 "" tuning_utterances nj
 whole_numbers beams
 numbers lm_weights
-[ -n "${lm_weights// }" ] || fail "--lm_weights: must name one or more"
 . ./path.sh
 
-dir=$exp/${model}_$utterances
+dir=$exp/$model
+if [ "$utterances" -gt 0 ]; then dir+=_$utterances; fi
 exists "--model is asr_transformer or asr_rnn" "../mini_librispeech/pretrained/$model.zip"
-for s in dev-other $sets; do exists "../mini_librispeech/run.sh --stage 1 --stop_stage 1 makes it" "$librispeech/$s"; done
+every_set=$(printf '%s\n' $sets $related_sets | awk '!seen[$0]++')
+for s in dev-other $every_set; do exists "../mini_librispeech/run.sh --stage 1 --stop_stage 1 makes it" "$librispeech/$s"; done
 
 run() {  # run <options of run.sh>
     ./run.sh --librispeech "$librispeech" --model "../mini_librispeech/pretrained/$model.zip" \
@@ -39,21 +44,28 @@ run() {  # run <options of run.sh>
 tune() {  # tune <folder for the configs> <LM scale>...: every row at its best at beam 64
     local out=$dir/$1; shift
     if [ -f "$out/tuned" ]; then return; fi
+    # shellcheck disable=SC2046  # a word for each row
     "$PYTHON" -m local.tune "$dir/model.yaml" "$out" --data "data_$tuning_utterances" --sets dev-other --lm_weight "$@" \
-        --rows $rows optimal $related $rivals \
+        --rows $(sed -E 's/:[0-9,]+//g' <<< "$rows $related $rivals") \
         --coverage_weight 0.1 0.2 --coverage_threshold 0.3 0.5 --length_reward 0.1 0.3 0.5 --eos_threshold 1.0 1.25 1.5 2.0 \
         --patience 0.5 1.0 2.0 --length_penalty 0.5 1.0 1.5 --label_smoothing 0.1 0.3 1.0
     touch "$out/tuned"
 }
 
 ./run.sh --stage 1 --stop_stage 1 --librispeech "$librispeech" --utterances "$tuning_utterances" --sets dev-other
-run --stage 1 --stop_stage 2 --sets "$sets"
+run --stage 1 --stop_stage 2 --sets "${every_set//$'\n'/ }"
+confs=without_lm
 tune without_lm 0.0
-tune with_lm $lm_weights
-for conf in without_lm with_lm; do
-    run --stage 3 --stop_stage 3 --conf "$dir/$conf" --sets "$sets" --beams "$beams" --rows "$rows optimal:5000"
+if [ -n "${lm_weights// }" ]; then
+    confs+=" with_lm"
+    tune with_lm $lm_weights
+fi
+for conf in $confs; do
+    run --stage 3 --stop_stage 3 --conf "$dir/$conf" --sets "$sets" --beams "$beams" --rows "$rows"
 done
-for conf in without_lm with_lm; do
-    run --stage 3 --stop_stage 3 --conf "$dir/$conf" --sets dev-other --beams "$beams" --rows "$related $rivals"
+for conf in $confs; do
+    if [ -n "${related// }${rivals// }" ]; then
+        run --stage 3 --stop_stage 3 --conf "$dir/$conf" --sets "$related_sets" --beams "$beams" --rows "$related $rivals"
+    fi
 done
 run --stage 4 --stop_stage 4

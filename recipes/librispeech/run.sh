@@ -21,7 +21,7 @@ beams="32 64 128 5000"             # of rows that name none; empty: those of the
 lm_weights=                        # empty: those of the decode configs
 nj=1                               # processes or jobs that decode, see cmd.sh
 ngpu=0                             # 1: decode on the GPU
-batch_size=1                       # utterances decoded together
+batch_size=                        # utterances decoded together; empty: as many of like length as fit
 inference_args=                    # further options of the decoder
 detail=                            # the set whose errors Table 1 takes apart; empty: dev-other
 data=data
@@ -29,7 +29,7 @@ exp=exp
 
 . ../options.sh "$@"
 number 0 "" utterances ngpu
-number 1 "" nj batch_size
+number 1 "" nj ${batch_size:+batch_size}
 whole_numbers beams
 numbers lm_weights
 . ./path.sh
@@ -64,7 +64,7 @@ fi
 
 decode() {  # decode <folder of a decode config> <set>: what is not decoded yet
     mkdir -p "$1/$2"
-    espnet-lenbias decode "${decode_cmd[@]}" --config "$1/decode.yaml" --ngpu "$ngpu" --batch_size "$batch_size" \
+    espnet-lenbias decode "${decode_cmd[@]}" --config "$1/decode.yaml" --ngpu "$ngpu" ${batch_size:+--batch_size "$batch_size"} \
         --data_path_and_name_and_type "$used/$2/wav.scp,speech,sound" --output_dir "$1/$2" $inference_args >> "$1/$2/decode.log" 2>&1
 }
 
