@@ -10,6 +10,10 @@ import numpy as np
 _BEGINS = 0.5
 _ENDS = 0.35
 
+# Seconds of the shortest piece, where the silence around it allows: encoders cannot read
+# less than a tenth of a second.
+_SHORTEST = 0.3
+
 # A piece that is too long is cut at the least speech in the mean of so many frames.
 _SMOOTHED = 5
 
@@ -42,12 +46,16 @@ def cut(
     ]
     starts = [start * frame for start, _ in pieces]
     ends = [min(end * frame, length) for _, end in pieces]
+    margins = [
+        max(options.margin, (_SHORTEST - (end - start)) / 2)
+        for start, end in zip(starts, ends, strict=True)
+    ]
     # No further than to the middle of the silence between two.
     middles = [(e + s) / 2 for e, s in zip(ends, starts[1:], strict=False)]
     return [
-        (max(start - options.margin, before), min(end + options.margin, after))
-        for start, end, before, after in zip(
-            starts, ends, [0.0, *middles], [*middles, length], strict=False
+        (max(start - margin, before), min(end + margin, after))
+        for start, end, margin, before, after in zip(
+            starts, ends, margins, [0.0, *middles], [*middles, length], strict=False
         )
         if start < length
     ]

@@ -71,6 +71,15 @@ def test_no_piece_is_too_long_and_no_speech_is_left_out(longest):
         assert any(start <= middle <= end for start, end in pieces)
 
 
+def test_a_scrap_is_given_some_of_the_silence_around_it():
+    """A frame of speech alone is less than encoders can read."""
+    alone = (10, SILENCE), (1, SPEECH), (10, SILENCE)
+    assert _cut(*alone, margin=0.0) == [(0.9, 1.2)]
+    beside = (10, SPEECH), (1, SILENCE), (1, SPEECH), (10, SILENCE)
+    pieces = _cut(*beside, silence=0.1, margin=0.0)
+    assert pieces == [(0.0, 1.0), (1.05, 1.3)]
+
+
 def test_the_end_is_that_of_the_recording():
     """The last frame is filled up with silence."""
     assert _cut((10, SILENCE), (10, SPEECH), length=1.95) == [(0.8, 1.95)]

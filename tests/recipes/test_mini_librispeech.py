@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import hydra
+import numpy as np
 import pytest
 import soundfile
 import torch
@@ -17,9 +18,9 @@ from espnet_lenbias import Speech2Text, use_search
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.compare.compare import ComparedSearch, compare, encode
 from espnet_lenbias.compare.summary import errors_of
-from espnet_lenbias.compare.utterances import Utterance, read_set
+from espnet_lenbias.compare.utterances import Utterance, read_set, spread
 from espnet_lenbias.options.packed_model import model_files
-from espnet_lenbias.report.scoring import read_text
+from espnet_lenbias.report.scoring import count_errors, read_text
 from tests.bundled import bundled
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "mini_librispeech"
@@ -287,8 +288,40 @@ def test_confidences_are_measured(tmp_path):
     assert means["combined"] < means["posterior"] <= 1
 
 
-def test_a_model_that_is_not_there_is_named_at_once():
-    command = [sys.executable, str(RECIPE / "confidence.py"), "--models", "gone.zip"]
+# --- Long audio -----------------------------------------------------------------------
+
+
+def test_long_audio_is_cut_and_measured(model, tmp_path):
+    """Three utterances, 2 s of silence between them: no other place to cut."""
+    command = [
+        *(sys.executable, str(RECIPE / "long_audio.py"), "--sets", "dev-clean"),
+        *("--utterances", "3", "--beam_size", "8", "--gap", "2", "--silences", "1.5"),
+        *("--output_dir", str(tmp_path)),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    with (tmp_path / "long_audio.csv").open() as f:
+        zeros, noise = csv.DictReader(f)
+    chosen = spread(read_set(SLICE, "dev-clean"), 3)
+    use_search(model, "explicit_length", beam_size=8)
+    texts = [model(soundfile.read(utterance.audio)[0])[0][0] for utterance in chosen]
+    alone = count_errors(
+        {u.key: u.reference for u in chosen}, {u.key: t for u, t in zip(chosen, texts)}
+    )
+    seconds = sum(soundfile.info(utterance.audio).duration for utterance in chosen) + 4
+    for row in (zeros, noise):
+        assert row["pieces"] == row["utterances"] == "3"
+        assert float(row["seconds"]) == pytest.approx(seconds)
+        assert float(row["alone"]) == pytest.approx(alone.wer)
+    # zeros are no noise: the two recordings are not one
+    waves = [soundfile.read(path)[0] for path in sorted(tmp_path.glob("*.wav"))]
+    difference = waves[1] - waves[0]
+    assert 20 * np.log10(difference.std()) == pytest.approx(-60, abs=0.1)
+
+
+@pytest.mark.parametrize("program", ["confidence.py --models", "long_audio.py --model"])
+def test_a_model_that_is_not_there_is_named_at_once(program):
+    name, option = program.split()
+    command = [sys.executable, str(RECIPE / name), option, "gone.zip"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert "there is no file gone.zip" in done.stderr.splitlines()[-1]
