@@ -24,7 +24,7 @@ class CutOptions:
 
     longest: float = 20.0  # a piece
     silence: float = 0.3  # the shortest that is cut at
-    margin: float = 0.2  # of silence that is kept around speech
+    margin: float = 0.05  # of silence that is kept around speech
 
 
 def cut(

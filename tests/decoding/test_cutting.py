@@ -18,11 +18,12 @@ from tests.docs.workplace import SLICE
 SPEECH, SILENCE = 0.9, 0.1
 
 
-def _cut(*parts, length=None, **options):
+def _cut(*parts, length=None, margin=0.2, **options):
     """Cut at probabilities, given as (frames, probability) each."""
     probabilities = np.concatenate([np.full(n, p) for n, p in parts])
     length = len(probabilities) / 10 if length is None else length
-    pieces = cut(probabilities, 0.1, length, CutOptions(**options))
+    options = CutOptions(margin=margin, **options)
+    pieces = cut(probabilities, 0.1, length, options)
     return [(round(start, 3), round(end, 3)) for start, end in pieces]
 
 
@@ -122,7 +123,7 @@ def test_a_recording_is_cut_block_by_block(rate, channels, tmp_path, monkeypatch
     (tmp_path / "wav.scp").write_text(f"a {tmp_path / 'a.wav'}\n")
     monkeypatch.setattr(voice, "load_detector", _Loudness)
     command = ["segment", str(tmp_path / "wav.scp"), "--output_dir", str(tmp_path)]
-    assert cli.main(command) == 0
+    assert cli.main([*command, "--margin", "0.2"]) == 0
     lines = [x.split() for x in (tmp_path / "segments").read_text().splitlines()]
     assert [columns[1] for columns in lines] == ["a"] * 3
     times = [float(value) for columns in lines for value in columns[2:]]
