@@ -126,16 +126,28 @@ def _lines(
     recordings: dict[str, str], detector: Any, options: CutOptions
 ) -> Iterator[str]:
     """Yield the lines of `segments`; say which recordings have none."""
-    from espnet_lenbias.decoding.voice import FRAME_SECONDS, speech_probabilities
-
     for recording, file in recordings.items():
-        path = Path(file)
-        probabilities = speech_probabilities(path, detector)
-        pieces = cut(probabilities, FRAME_SECONDS, seconds_of(path), options)
+        pieces = cut_recording(Path(file), detector, options)
         if not pieces:
             print(f"{recording}: there is no speech in {file}", file=sys.stderr)
         for start, end in pieces:
             yield segment_line(recording, start, end)
+
+
+def cut_recording(
+    path: Path, detector: Any, options: CutOptions
+) -> list[tuple[float, float]]:
+    """Return the pieces of a recording that hold speech, (start, end) in seconds.
+
+    Args:
+        path: An audio file.
+        detector: See :func:`espnet_lenbias.decoding.voice.load_detector`.
+        options: How to cut.
+    """
+    from espnet_lenbias.decoding.voice import FRAME_SECONDS, speech_probabilities
+
+    probabilities = speech_probabilities(path, detector)
+    return cut(probabilities, FRAME_SECONDS, seconds_of(path), options)
 
 
 def segment_line(recording: str, start: float, end: float) -> str:
