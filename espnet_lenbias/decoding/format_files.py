@@ -10,6 +10,7 @@ those of both.
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from espnet_lenbias.decoding.format_lines import (
@@ -96,21 +97,31 @@ def _write(
         formats: Those to write.
         inner: Where below the output folder.
     """
-    place = f"{inner}{rank}best_recog"
     for name in formats:
-        if name in _SUBTITLES:
-            for transcript in transcripts:
-                file = f"{place}/{name}{speaker}/{file_name(transcript.key)}.{name}"
-                replace_file(folder, file, _SUBTITLES[name](transcript, rank))
-        elif name == CTM:
-            lines = (line for t in transcripts for line in ctm_lines(t, rank))
-            replace_file(folder, f"{place}/text{speaker}.ctm", lines)
-        elif name == TRN:
-            lines = _trn_lines(args, transcripts, rank)
-            replace_file(folder, f"{place}/text{speaker}.trn", lines)
-        elif name == JSON and rank == 1:
-            lines = _json_lines(args, transcripts)
-            replace_file(folder, f"{place}/text{speaker}.jsonl", lines)
+        for file, lines in _files(name, args, transcripts, rank, speaker):
+            replace_file(folder, f"{inner}{rank}best_recog/{file}", lines)
+
+
+def _files(
+    name: str,
+    args: argparse.Namespace,
+    transcripts: Sequence[Transcript],
+    rank: int,
+    speaker: str,
+) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield the files of a format, with their lines; see :func:`_write`."""
+    if name in _SUBTITLES:
+        lines_of = _SUBTITLES[name]
+        for transcript in transcripts:
+            file = f"{name}{speaker}/{file_name(transcript.key)}.{name}"
+            yield file, lines_of(transcript, rank)
+    elif name == CTM:
+        of_each = (ctm_lines(transcript, rank) for transcript in transcripts)
+        yield f"text{speaker}.ctm", chain.from_iterable(of_each)
+    elif name == TRN:
+        yield f"text{speaker}.trn", _trn_lines(args, transcripts, rank)
+    elif rank == 1:  # JSON, which holds all ranks
+        yield f"text{speaker}.jsonl", _json_lines(args, transcripts)
 
 
 def file_name(key: str) -> str:

@@ -70,7 +70,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     parser = get_parser()
     args = parser.parse_args(cmd)
     try:
-        _check(args)
+        options = CutOptions(args.longest, args.silence, args.margin)
         recordings = read_lines(args.wav_scp)
         for recording, file in recordings.items():
             _check_recording(args.wav_scp, recording, file)
@@ -78,7 +78,6 @@ def main(cmd: Sequence[str] | None = None) -> int:
         # Here, not above: this loads torch.
         from espnet_lenbias.decoding.voice import load_detector
 
-        options = CutOptions(args.longest, args.silence, args.margin)
         found = list(_lines(recordings, load_detector(), options))
         if not found:
             raise OptionError(f"{args.wav_scp}: there is no speech in its recordings")
@@ -87,23 +86,6 @@ def main(cmd: Sequence[str] | None = None) -> int:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     print(f"{len(found)} pieces in {args.output_dir / 'segments'}")
     return 0
-
-
-def _check(args: argparse.Namespace) -> None:
-    """Verify the numbers.
-
-    Raises:
-        OptionError: Names the option that is wrong.
-    """
-    if args.silence <= 0:
-        raise OptionError(f"silence is {args.silence:g}: it is longer than 0 s")
-    if args.margin < 0:
-        raise OptionError(f"margin is {args.margin:g}: it is 0 s or longer")
-    if args.longest < 1 or args.longest <= 2 * args.margin:
-        raise OptionError(
-            f"longest is {args.longest:g}: it is 1 s or longer, and longer than two "
-            "margins"
-        )
 
 
 def _check_recording(wav_scp: Path, recording: str, file: str) -> None:

@@ -111,6 +111,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     own, rest = parser.parse_known_args(cmd)
     folder = own.output_dir.absolute()  # whose files are the same from anywhere
     try:
+        cut_options = CutOptions(own.longest)
         tool = _chosen_tool(own.model, cmd)
         args = decoding_options(tool, own, rest)
         files = named_audio(args.__dict__.pop("files"))
@@ -119,7 +120,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         make_output_dir(folder)
         rate = model_rate(section(config, "frontend_conf")) or _USUAL_RATE
         ready, failures = _prepared(files, rate, folder)
-        pieces = _cut(ready, own.longest)
+        pieces = _cut(ready, cut_options)
         if pieces:
             scp = (f"{name} {path}\n" for name, path in ready.items())
             replace_file(folder, "wav.scp", scp)
@@ -182,7 +183,9 @@ def decoding_options(
         raise OptionError(f"{key}: the model is named by --model: leave {key} out")
     for key in _OF_DATA:
         if getattr(args, key):
-            raise OptionError(f"{key}: what to transcribe is named as FILE: leave {key} out")
+            raise OptionError(
+                f"{key}: what to transcribe is named as FILE: leave {key} out"
+            )
     return args
 
 
@@ -231,7 +234,7 @@ def _prepared(
     return ready, failures
 
 
-def _cut(files: Mapping[str, Path], longest: float) -> list[str]:
+def _cut(files: Mapping[str, Path], options: CutOptions) -> list[str]:
     """Return the lines of `segments`; say which files hold no speech.
 
     Raises:
@@ -239,7 +242,7 @@ def _cut(files: Mapping[str, Path], longest: float) -> list[str]:
     """
     detector, lines = None, []
     for name, path in files.items():
-        if seconds_of(path) <= longest:
+        if seconds_of(path) <= options.longest:
             lines.append(f"{name} {name} 0 -1\n")
             continue
         if detector is None:
@@ -247,7 +250,7 @@ def _cut(files: Mapping[str, Path], longest: float) -> list[str]:
             from espnet_lenbias.decoding.voice import load_detector
 
             detector = load_detector()
-        pieces = cut_recording(path, detector, CutOptions(longest))
+        pieces = cut_recording(path, detector, options)
         if not pieces:
             print(f"{name}: there is no speech in {path}", file=sys.stderr)
         lines += [segment_line(name, *piece) for piece in pieces]

@@ -121,9 +121,7 @@ def recordings_of(
     return [joined(recording, of_one) for recording, of_one in pieces.items()]
 
 
-def joined(
-    recording: str, pieces: Sequence[tuple[Segment, Transcript]]
-) -> Transcript:
+def joined(recording: str, pieces: Sequence[tuple[Segment, Transcript]]) -> Transcript:
     """Return the transcript of a recording, put together from those of its pieces.
 
     Args:
@@ -189,15 +187,12 @@ def _hypothesis(fields: Mapping[str, str]) -> Hypothesis:
 def _words(text: str, fields: Mapping[str, str]) -> list[Word]:
     """Return the words of a text, without symbols, with what is known of each."""
     words = text.split()
-    times = _times(fields.get("word_times"))
-    confidences = list(map(float, fields.get("word_confidence", "").split()))
+    unknown = " ".join(["nan"] * len(words))
+    confidences = (fields.get("word_confidence") or unknown).split()
+    times = [_time(t) for t in (fields.get("word_times") or unknown).split()]
     rated = [
-        Word(
-            word,
-            *(times[i] if times else (None, None)),
-            confidences[i] if confidences else None,
-        )
-        for i, word in enumerate(words)
+        Word(word, *time, _finite(sure))
+        for word, time, sure in zip(words, times, confidences, strict=True)
     ]
     plain = fields.get("text_nospecial")
     if plain is None:
@@ -207,10 +202,15 @@ def _words(text: str, fields: Mapping[str, str]) -> list[Word]:
     return said if [word.text for word in said] == plain.split() else rated
 
 
-def _times(line: str | None) -> list[tuple[float, float]]:
-    """Return start and end of each word, as a line of `word_times` has them."""
-    pairs = [pair.rpartition("-") for pair in (line or "").split()]
-    return [(float(start), float(end)) for start, _, end in pairs]
+def _time(pair: str) -> tuple[float | None, float | None]:
+    """Return start and end of a word, as `word_times` has them."""
+    start, _, end = pair.rpartition("-")
+    return _finite(start or "nan"), _finite(end)
+
+
+def _finite(value: str) -> float | None:
+    number = float(value)
+    return number if math.isfinite(number) else None
 
 
 def _score(fields: Mapping[str, str]) -> float:

@@ -13,10 +13,11 @@ import srt
 import webvtt
 
 from espnet_lenbias.bin import asr_inference
-from espnet_lenbias.decoding import drop_in, result_folder
+from espnet_lenbias.decoding import decode, drop_in, result_folder
 from espnet_lenbias.decoding.format_files import file_name, write_formats
 from espnet_lenbias.decoding.format_lines import clock
 from espnet_lenbias.decoding.transcript import transcript_of
+from espnet_lenbias.options import decoding as options_of_decoding
 from espnet_lenbias.options.decoding import get_parser, parse
 from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.formats import FORMATS, check_formats
@@ -115,9 +116,7 @@ def test_every_file(args, tmp_path):
         "2best_recog/srt/ann-1.srt": "1\n00:00:00,120 --> 00:00:01,120\na b\n\n",
         "2best_recog/srt/ann-2.srt": "",
         "2best_recog/srt/bob-1.srt": "",
-        "2best_recog/vtt/ann-1.vtt": (
-            "WEBVTT\n\n00:00:00.120 --> 00:00:01.120\na b\n"
-        ),
+        "2best_recog/vtt/ann-1.vtt": "WEBVTT\n\n00:00:00.120 --> 00:00:01.120\na b\n",
         "2best_recog/vtt/ann-2.vtt": "WEBVTT\n",
         "2best_recog/vtt/bob-1.vtt": "WEBVTT\n",
     }
@@ -237,8 +236,7 @@ def test_recordings_are_put_together(args, tmp_path):
         ),
         "recordings/1best_recog/vtt/y.vtt": "WEBVTT\n",
         "recordings/1best_recog/srt/x.srt": (
-            f"1\n{cue.replace('.', ',')}\n"
-            f"2\n00:00:10,600 --> 00:00:11,600\n{last}\n"
+            f"1\n{cue.replace('.', ',')}\n2\n00:00:10,600 --> 00:00:11,600\n{last}\n"
         ),
         "recordings/1best_recog/srt/y.srt": "",
     }
@@ -399,7 +397,7 @@ def test_formats_are_a_list_or_a_text(given, asked):
     "given, message",
     [
         ("jsn", "formats: there is no format jsn; did you mean json"),
-        (["stm"], r"formats: there is no format stm.* \(one or more of: ctm, trn, json"),
+        (["stm"], r"formats: there is no format stm.* \(one or more of: ctm, trn, "),
         (7, r"formats must be a list of names, such as \[ctm, json\], not 7"),
         ("json,ctm", "formats: ctm holds the time of each word, .* say times: true"),
         ("srt", "formats: srt holds the time"),
@@ -435,9 +433,10 @@ def run(transformer_model, wav_scp, tmp_path):
         files = transformer_model.files.items()
         model = [word for key, value in files for word in (f"--{key}", value)]
         data = ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
-        search = ["--search", "explicit_length", "--beam_size", "4", "--num_workers", "0"]
-        other = ["--ctc_weight", "0.0", "--maxlenratio", "-6", "--output_dir", str(out)]
-        status = asr_inference.main([*model, *data, *search, *other, *options])
+        search = ["--search", "explicit_length", "--beam_size", "4"]
+        search += ["--ctc_weight", "0.0", "--maxlenratio", "-6", "--num_workers", "0"]
+        data += ["--output_dir", str(out)]
+        status = asr_inference.main([*model, *data, *search, *options])
         assert status == 0
         return out
 
@@ -496,3 +495,71 @@ def test_clock():
     assert clock(0.0) == "00:00:00.000"
     assert clock(59.9996) == "00:01:00.000"
     assert clock(360000.25, ",") == "100:00:00,250"
+
+
+# --- Times, which are made up here ----------------------------------------------------
+
+
+@pytest.fixture
+def with_times(monkeypatch):
+    """Have every word last 0.1 s, one after the other."""
+    fields_of = decode._fields
+
+    def timed(text, *more):
+        times = [f"{i / 10:.2f}-{(i + 1) / 10:.2f}" for i in range(len(text.split()))]
+        return {**fields_of(text, *more), "word_times": " ".join(times)}
+
+    monkeypatch.setattr(decode, "_fields", timed)
+    check = options_of_decoding.check_formats
+    monkeypatch.setattr(
+        options_of_decoding,
+        "check_formats",
+        lambda given, _: check(given, {"times": 1}),
+    )
+
+
+@pytest.fixture
+def pieces(wav_scp, tmp_path):
+    """Cut the fifth recording, of 0.45 s, into two pieces; the others stay whole."""
+    keys = [line.split()[0] for line in wav_scp.read_text().splitlines()]
+    lines = [f"{key} {key} 0 -1\n" for key in keys[:-1]]
+    lines += ["utt5-b utt5 0.2 0.45\n", "utt5-a utt5 0 0.2\n"]
+    (tmp_path / "segments").write_text("".join(lines))
+    return "--segments", str(tmp_path / "segments")
+
+
+def test_an_interrupted_run_of_pieces(run, with_times, pieces, tmp_path, monkeypatch):
+    options = [*pieces, "--formats", ",".join(FORMATS), "--batch_size", "1"]
+    unbroken = files(run("unbroken", *options))
+    add = result_folder.ResultFolder.add
+    decoded = []
+
+    def add_three(self, key, row):
+        if len(decoded) == 3:
+            raise KeyboardInterrupt
+        decoded.append(key)
+        add(self, key, row)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(result_folder.ResultFolder, "add", add_three)
+        run("out", *options)
+    resumed = files(run("out", *options))
+    names = {name for name in unbroken if "/text." in name or name.endswith("srt")}
+    place = "recordings/1best_recog"
+    assert {f"{place}/text.{end}" for end in ("ctm", "trn", "jsonl")} < names
+    assert {f"{place}/srt/utt{i}.srt" for i in range(1, 6)} < names
+    assert "1best_recog/text.ctm" not in names
+    for name in names:
+        assert resumed[name] == unbroken[name], name
+    # of the second piece, which comes first in `segments`
+    words = dict(
+        line.split(maxsplit=1) for line in unbroken["1best_recog/text"].splitlines()
+    )
+    ctm = [line.split() for line in unbroken[f"{place}/text.ctm"].splitlines()]
+    found = [(float(start), word) for key, _, start, _, word in ctm if key == "utt5"]
+    of_each = ((0.0, words["utt5-a"]), (0.2, words["utt5-b"]))
+    assert found == [
+        (pytest.approx(start + i / 10), word)
+        for start, text in of_each
+        for i, word in enumerate(text.split())
+    ]
