@@ -3,7 +3,7 @@
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from espnet_lenbias.decoding.transcript import Word
@@ -33,8 +33,8 @@ class Cue:
 def cues(words: Sequence[Word]) -> list[Cue]:
     """Return the cues of a text.
 
-    A cue has two lines of 42 signs and 7 s at most. One ends at a pause, and where there
-    is none, at the longest gap in its second half.
+    A cue has two lines of 42 signs and 7 s at most. One ends at a pause, where a
+    recording was cut, and else at the longest gap in its second half.
 
     Args:
         words: With their times; those that have none are left out.
@@ -65,15 +65,19 @@ def _parts(word: Word) -> Iterator[Word]:
     edges = [round(i * n_signs / n_parts) for i in range(n_parts + 1)]
     a_sign = (end - start) / n_signs
     for first, last in pairwise(edges):
-        times = start + first * a_sign, start + last * a_sign
-        yield Word(word.text[first:last], *times)
+        yield replace(
+            word,
+            text=word.text[first:last],
+            start=start + first * a_sign,
+            end=start + last * a_sign,
+        )
 
 
 def _runs(words: Sequence[Word]) -> Iterator[list[Word]]:
-    """Yield words between two pauses."""
+    """Yield words between two pauses, or two places where a recording was cut."""
     run: list[Word] = []
     for word in words:
-        if run and _gap(run[-1], word) >= _PAUSE:
+        if run and (word.begins or _gap(run[-1], word) >= _PAUSE):
             yield run
             run = []
         run.append(word)

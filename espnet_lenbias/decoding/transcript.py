@@ -25,6 +25,8 @@ class Word:
     start: float | None = None  # seconds
     end: float | None = None
     confidence: float | None = None  # from 0 to 1
+    # Whether it is the first of a piece, before which the recording was cut.
+    begins: bool = False
 
     @property
     def time(self) -> tuple[float, float] | None:
@@ -151,8 +153,10 @@ def joined(recording: str, pieces: Sequence[tuple[Segment, Transcript]]) -> Tran
 
 
 def _shifted(hypothesis: Hypothesis, seconds: float) -> Hypothesis:
+    """Return the hypothesis of a piece that begins so many seconds later."""
     words = [_later(word, seconds) for word in hypothesis.words]
-    return replace(hypothesis, words=words)
+    first = [replace(word, begins=True) for word in words[:1]]
+    return replace(hypothesis, words=[*first, *words[1:]])
 
 
 def _later(word: Word, seconds: float) -> Word:

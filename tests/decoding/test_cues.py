@@ -1,5 +1,6 @@
 """Which words are shown together."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -34,6 +35,13 @@ def test_a_pause_ends_a_cue():
         (1.2, 2.05, ["c"]),
         (2.05, 3.05, ["d"]),
     ]
+
+
+def test_a_cue_ends_where_a_recording_was_cut():
+    """However short the gap."""
+    spoken = [*words("a b c"), *words("d e", 1.2)]
+    spoken[3] = replace(spoken[3], begins=True)
+    assert shown(spoken) == [(0.0, 1.1, ["a b c"]), (1.2, 2.2, ["d e"])]
 
 
 def test_lines_have_42_signs():
