@@ -89,9 +89,13 @@ def _divided(run: list[Word]) -> Iterator[list[Word]]:
     """Cut words into those of one cue each."""
     while not _fits(run):
         most = next(n for n in range(len(run) - 1, 0, -1) if n == 1 or _fits(run[:n]))
-        places = range((most + 1) // 2, most + 1)
-        # of equal gaps the last
-        place = max(places, key=lambda i: (_gap(run[i - 1], run[i]), i))
+        even = len(run) / math.ceil(len(run) / most)
+        gaps = {
+            i: round(_gap(run[i - 1], run[i]), 3)
+            for i in range((most + 1) // 2, most + 1)
+        }
+        # of equal gaps that which makes cues of about equally many words
+        place = min(gaps, key=lambda i: (-gaps[i], abs(i - even)))
         yield run[:place]
         run = run[place:]
     yield run
