@@ -19,7 +19,7 @@ _OF_FFMPEG = {
 SUFFIXES = _OF_SOUNDFILE | _OF_FFMPEG
 
 
-def named_audio(paths: Sequence[Path]) -> dict[str, Path]:
+def named_audio(paths: Sequence[Path], results: Path) -> dict[str, Path]:
     """Return the audio files that are named, each with a name for its transcript.
 
     A file is called by its name without the ending; where two would be called alike, by
@@ -27,11 +27,12 @@ def named_audio(paths: Sequence[Path]) -> dict[str, Path]:
 
     Args:
         paths: Files, and folders that are searched to their depths.
+        results: The output folder: what lies there is none of the audio of a folder.
 
     Raises:
         OptionError: There is no such file, or a folder holds no audio.
     """
-    files = list(dict.fromkeys(file.absolute() for file in _files(paths)))
+    files = list(dict.fromkeys(file.absolute() for file in _files(paths, results)))
     names: dict[str, Path] = {}
     for name_of in (_stem, _name, _whole_path):
         called: dict[str, list[Path]] = {}
@@ -48,10 +49,15 @@ def named_audio(paths: Sequence[Path]) -> dict[str, Path]:
     return dict(sorted(names.items()))
 
 
-def _files(paths: Sequence[Path]) -> Iterator[Path]:
+def _files(paths: Sequence[Path], results: Path) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            found = sorted(f for f in path.rglob("*") if f.suffix.lower() in SUFFIXES)
+            found = sorted(
+                file
+                for file in path.rglob("*")
+                if file.suffix.lower() in SUFFIXES
+                and results.resolve() not in file.resolve().parents
+            )
             if not found:
                 raise OptionError(
                     f"FILE: there is no audio in the folder {path}: name files, or "
@@ -77,5 +83,5 @@ def _whole_path(path: Path) -> str:
 
 
 def _as_key(name: str) -> str:
-    """Return a name as that of an utterance: without white space."""
-    return "-".join(name.split())
+    """Return a name as that of an utterance: text in UTF-8, without white space."""
+    return "-".join(name.encode(errors="replace").decode().split())

@@ -114,7 +114,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         cut_options = CutOptions(own.longest)
         tool = _chosen_tool(own.model, cmd)
         args = decoding_options(tool, own, rest)
-        files = named_audio(args.__dict__.pop("files"))
+        files = named_audio(vars(args).pop("files"), folder)
         config = _train_config(tool, own.model)
         _leave_out_what_is_not_there(args, config, rest)
         make_output_dir(folder)

@@ -1,6 +1,7 @@
 """Other formats of the results: from rows that are written down here."""
 
 import argparse
+import importlib
 import io
 import json
 import shutil
@@ -23,6 +24,7 @@ from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.formats import FORMATS, check_formats
 from espnet_lenbias.options.segments import Segment
 from tests.conftest import RATE
+from tests.tool_models import command, tool_of
 
 
 def row(text, times="", confidence="", rank=1, **more):
@@ -489,6 +491,26 @@ def test_an_interrupted_run_ends_with_the_same_files(run, tmp_path, monkeypatch)
     for name in ("1best_recog/text.jsonl", "1best_recog/text.trn"):
         assert resumed[name] == unbroken[name]
         assert len(resumed[name].splitlines()) == 5
+
+
+@pytest.mark.parametrize("name", ["st_multi", "mt", "s2t", "slu"])
+def test_every_tool_writes_them(name, model_of, data, tmp_path):
+    model, out = model_of(name), tmp_path / "out"
+    tool = importlib.import_module(tool_of(model).drop_in)
+    options = ["--search", "explicit_length", "--formats", "json,trn"]
+    assert tool.main(command(model, data, out, *options, "--maxlenratio", "-4")) == 0
+    lines = (out / "1best_recog" / "text.jsonl").read_text().splitlines()
+    found = {o["key"]: o for o in map(json.loads, lines)}
+    file = "text_nospecial" if name == "s2t" else "text"
+    texts = (out / "1best_recog" / file).read_text().splitlines()
+    said = [[key, *one["text"].split()] for key, one in found.items()]
+    assert said == [line.split() for line in texts]
+    for key, one in found.items():
+        wave = None if name == "mt" else str(data / f"{key}.wav")
+        assert (one["audio"], one["steps"] > 0) == (wave, True)
+        assert [w["word"] for w in one["words"]] == one["text"].split()
+    trn = (out / "1best_recog" / "text.trn").read_text().splitlines()
+    assert [line.rpartition("-")[2] for line in trn] == [f"{key})" for key in found]
 
 
 def test_clock():

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -26,6 +27,7 @@ from tests.docs.pages import ROOT
 from tests.docs.workplace import SLICE, TEXTS
 
 BOOTS, WALTER = TEXTS
+OUT = Path("transcripts")
 NOT_RESULTS = (".lock", "decoding.jsonl", "decoding.log")
 
 
@@ -308,17 +310,34 @@ def test_names(tmp_path):
         f"{prefix}-one-x.WAV": paths[3],
         f"{prefix}-two-x.WAV": paths[4],
     }
-    assert named_audio([tmp_path]) == names
-    assert named_audio([*paths[::-1], tmp_path / "in"]) == names
+    assert named_audio([tmp_path], OUT) == names
+    assert named_audio([*paths[::-1], tmp_path / "in"], OUT) == names
     # a file that is named itself can end in anything
-    assert named_audio([tmp_path / "in" / "text"]) == {"text": tmp_path / "in" / "text"}
+    assert named_audio([tmp_path / "in" / "text"], OUT) == {
+        "text": tmp_path / "in" / "text"
+    }
+
+
+def test_copies_of_an_earlier_run_are_no_audio(tmp_path):
+    for name in ("a.m4a", "out/audio/a.flac", "other/out/b.wav"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = named_audio([tmp_path], tmp_path / "out")
+    assert list(found) == ["a", "b"]
+    assert found["a"] == tmp_path / "a.m4a"
+
+
+def test_a_name_in_another_encoding(tmp_path):
+    path = tmp_path / os.fsdecode(b"caf\xe9.wav")
+    path.touch()
+    assert named_audio([path], OUT) == {"caf?": path}
 
 
 def test_names_that_cannot_be_told_apart(tmp_path):
     for name in ("a b.wav", "a-b.wav"):
         (tmp_path / name).touch()
     with pytest.raises(OptionError, match=r"a b\.wav and .*a-b\.wav would have the sa"):
-        named_audio([tmp_path])
+        named_audio([tmp_path], OUT)
 
 
 @pytest.fixture
