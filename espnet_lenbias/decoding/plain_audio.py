@@ -148,15 +148,31 @@ def _ffmpeg_blocks(path: Path, rate: int) -> Blocks:
 
 
 def _write(folder: Path, name: str, rate: int, blocks: Blocks, path: Path) -> None:
-    """Write audio into a FLAC file of 16 bits, whole or not at all."""
+    """Write audio into a FLAC file of 16 bits, whole or not at all.
+
+    Args:
+        folder: The output folder.
+        name: Of the file there.
+        rate: In Hz.
+        blocks: The audio.
+        path: The file that it is of.
+
+    Raises:
+        AudioError: There are no samples.
+        OSError: It cannot be written.
+    """
     n_samples = 0
     with whole_file(folder, name) as draft:
         number = open_number(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-        with soundfile.SoundFile(
-            number, "w", rate, channels=1, format="FLAC", subtype="PCM_16"
-        ) as f:
-            for block in blocks:
-                f.write(block)
-                n_samples += len(block)
+        try:
+            with soundfile.SoundFile(
+                number, "w", rate, channels=1, format="FLAC", subtype="PCM_16"
+            ) as f:
+                for block in blocks:
+                    f.write(block)
+                    n_samples += len(block)
+        except (soundfile.LibsndfileError, AssertionError) as e:
+            # of reading they have been taken care of; soundfile tells no cause
+            raise OSError(f"{folder / name} cannot be written: is there room?") from e
         if not n_samples:
             raise AudioError(f"{path} holds no samples")

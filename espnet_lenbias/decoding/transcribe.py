@@ -29,16 +29,15 @@ from espnet_lenbias.decoding.format_lines import clock
 from espnet_lenbias.decoding.found_audio import named_audio
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import ResultRow
-from espnet_lenbias.decoding.plain_audio import plain_audio
 from espnet_lenbias.decoding.plain_files import replace_file
-from espnet_lenbias.decoding.segment import cut_recording, segment_line
+from espnet_lenbias.decoding.prepared_audio import cut_at_silences, prepared
 from espnet_lenbias.decoding.transcript import (
     recordings_of,
     speakers_in,
     transcript_of,
 )
-from espnet_lenbias.errors import AudioError, OptionError
-from espnet_lenbias.options.audio_files import model_rate, seconds_of
+from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.audio_files import model_rate
 from espnet_lenbias.options.data_files import DATA
 from espnet_lenbias.options.decoding import get_parser as inference_parser
 from espnet_lenbias.options.decoding import parse, peek_config
@@ -119,8 +118,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
         _leave_out_what_is_not_there(args, config, rest)
         make_output_dir(folder)
         rate = model_rate(section(config, "frontend_conf")) or _USUAL_RATE
-        ready, failures = _prepared(files, rate, folder)
-        pieces = _cut(ready, cut_options)
+        ready, failures = prepared(files, rate, folder)
+        pieces = cut_at_silences(ready, cut_options)
         if pieces:
             scp = (f"{name} {path}\n" for name, path in ready.items())
             replace_file(folder, "wav.scp", scp)
@@ -144,7 +143,7 @@ def _chosen_tool(model: str, cmd: Sequence[str]) -> Tool:
     Raises:
         OptionError: It translates texts.
     """
-    tool = choose_tool([*cmd, "--model", model])
+    tool = choose_tool(cmd)
     if tool.source == tool.text:
         raise OptionError(
             f"model: {model} is a model of {tool.key}, which translates texts, and "
@@ -213,48 +212,6 @@ def _leave_out_what_is_not_there(
     for key, is_there in (("ctc_weight", has_ctc), ("lm_weight", has_lm)):
         if not is_there and key not in said:
             setattr(args, key, 0.0)
-
-
-def _prepared(
-    files: Mapping[str, Path], rate: int, folder: Path
-) -> tuple[dict[str, Path], list[str]]:
-    """Return audio as the model takes it, and why there is none of other files."""
-    from tqdm import tqdm
-
-    ready, failures = {}, []
-    silent = not sys.stderr.isatty()
-    for name, path in tqdm(files.items(), "audio", unit="file", disable=silent):
-        try:
-            ready[name], done = plain_audio(path, rate, folder, f"audio/{name}.flac")
-        except (AudioError, ValueError) as e:
-            failures.append(str(e))
-            continue
-        if done:
-            tqdm.write(f"{path}: {done}", file=sys.stderr)
-    return ready, failures
-
-
-def _cut(files: Mapping[str, Path], options: CutOptions) -> list[str]:
-    """Return the lines of `segments`; say which files hold no speech.
-
-    Raises:
-        OptionError: Silences are to be found, and the detector is not installed.
-    """
-    detector, lines = None, []
-    for name, path in files.items():
-        if seconds_of(path) <= options.longest:
-            lines.append(f"{name} {name} 0 -1\n")
-            continue
-        if detector is None:
-            # Here, not above: this loads torch.
-            from espnet_lenbias.decoding.voice import load_detector
-
-            detector = load_detector()
-        pieces = cut_recording(path, detector, options)
-        if not pieces:
-            print(f"{name}: there is no speech in {path}", file=sys.stderr)
-        lines += [segment_line(name, *piece) for piece in pieces]
-    return lines
 
 
 def _show(args: argparse.Namespace, rows: Mapping[str, ResultRow]) -> None:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import resource
 import shutil
 import subprocess
 from pathlib import Path
@@ -399,6 +400,18 @@ def test_audio_that_is_cut_off_is_named(tone, tmp_path):
     (tmp_path / "a.wav").write_bytes(whole[:8000])
     with pytest.raises(AudioError, match=f"{tmp_path}/a.wav: cut off"):
         plain_audio(tmp_path / "a.wav", 16000, tmp_path, "a.flac")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
+
+
+def test_a_full_disk_is_named(tone, tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.tile(tone, 20), 8000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10000, hard))
+    try:
+        with pytest.raises(OSError, match=f"{tmp_path}/a.flac cannot be written"):
+            plain_audio(tmp_path / "a.wav", 16000, tmp_path, "a.flac")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
 
 
