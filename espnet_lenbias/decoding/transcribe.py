@@ -114,8 +114,10 @@ def main(cmd: Sequence[str] | None = None) -> int:
         tool = _chosen_tool(own.model, cmd)
         args = decoding_options(tool, own, rest)
         files = named_audio(vars(args).pop("files"), folder)
-        config = _train_config(tool, own.model)
-        _leave_out_what_is_not_there(args, config, rest)
+        held = _model_files(tool, own.model)
+        config = read_train_config(tool.model_options[0], held[tool.model_options[0]])
+        has_lm = "lm_file" in held or args.lm_file is not None
+        _weigh_what_is_there(args, config, has_lm, rest)
         make_output_dir(folder)
         rate = model_rate(section(config, "frontend_conf")) or _USUAL_RATE
         ready, failures = prepared(files, rate, folder)
@@ -188,19 +190,32 @@ def decoding_options(
     return args
 
 
-def _train_config(tool: Tool, model: str) -> Mapping[str, Any]:
-    """Return what a model was trained by; fetch it where it is of the model zoo."""
+def _model_files(tool: Tool, model: str) -> dict[str, str]:
+    """Return the files of a model; fetch them where it is of the model zoo.
+
+    Raises:
+        OptionError: It is none, or no model of this tool.
+    """
     files = model_files(model)
     check_tool(tool, model, files)
     check_owner(model, files, tool)
-    key = tool.model_options[0]
-    return {**read_train_config(key, files[key]), "lm_file": files.get("lm_file")}
+    return files
 
 
-def _leave_out_what_is_not_there(
-    args: argparse.Namespace, config: Mapping[str, Any], rest: Sequence[str]
+def _weigh_what_is_there(
+    args: argparse.Namespace,
+    config: Mapping[str, Any],
+    has_lm: bool,
+    rest: Sequence[str],
 ) -> None:
-    """Set the weights to 0 of what a model has not, where nobody has said them."""
+    """Set the weights to 0 of what a model lacks, where nobody has said them.
+
+    Args:
+        args: The options, which are changed.
+        config: Of the model's training.
+        has_lm: Whether there is a language model.
+        rest: The command line, which tells what was said; so does its decode config.
+    """
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for key in ("config", "ctc_weight", "lm_weight"):
         finder.add_argument(f"--{key}")
@@ -208,7 +223,6 @@ def _leave_out_what_is_not_there(
     said = {key for key, value in found.items() if value is not None}
     said |= peek_config(found["config"]).keys()
     has_ctc = section(config, "model_conf").get("ctc_weight", _CTC_WEIGHT) != 0
-    has_lm = config["lm_file"] is not None or args.lm_file is not None
     for key, is_there in (("ctc_weight", has_ctc), ("lm_weight", has_lm)):
         if not is_there and key not in said:
             setattr(args, key, 0.0)

@@ -20,6 +20,7 @@ from espnet_lenbias.decoding.found_audio import named_audio
 from espnet_lenbias.decoding.plain_audio import plain_audio
 from espnet_lenbias.errors import AudioError, OptionError
 from espnet_lenbias.options import espnet_tools
+from espnet_lenbias.options.run_journal import read_run_options
 from espnet_lenbias.options.segments import Segment
 from tests.bundled import bundled
 from tests.conftest import RATE
@@ -194,6 +195,32 @@ def test_other_tools(name, packed, tmp_path, wav_scp, capsys):
     assert line.removeprefix("utt1: ") == named.read_text().partition(" ")[2].strip()
 
 
+def test_whisper(tmp_path, monkeypatch, capsys):
+    """Which has no CTC, and of which no config tells the sampling rate."""
+    pytest.importorskip("whisper")
+    from tests.inference.test_whisper_models import make
+    from tests.whisper_files import ENGLISH
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    made = make(tmp_path, ENGLISH)
+    pack(
+        files={"asr_model_file": made.weights.name},
+        yaml_files={"asr_train_config": made.config.name},
+        outpath=tmp_path / "whisper.zip",
+    )
+    capsys.readouterr()
+    noise = 0.1 * np.random.default_rng(0).standard_normal((8000, 2))
+    soundfile.write(tmp_path / "a.wav", noise, 8000)
+    options = ["--beam_size", "2", "--maxlenratio", "-3", "--minlenratio", "-3"]
+    wave, out = tmp_path / "a.wav", tmp_path / "o"
+    assert cli.main(command(wave, *options, model="whisper.zip", out=out)) == 0
+    assert len(capsys.readouterr().out.splitlines()[0]) > len("a: ")
+    assert soundfile.info(out / "audio" / "a.flac").samplerate == 16000
+    ran = read_run_options(out / "decoding.jsonl")
+    assert (ran["search"], ran["ctc_weight"]) == ("explicit_length", "0.0")
+
+
 def test_a_translator_of_texts_is_refused(packed, tmp_path, wav_scp, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(command(tmp_path / "utt1.wav", model=packed("mt")))
@@ -244,22 +271,21 @@ def test_nothing_but_broken_files(packed, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "conf, files, options, expected",
+    "conf, has_lm, options, expected",
     [
-        ({}, {}, [], (0.5, 0.0)),
-        ({"ctc_weight": 0.3}, {"lm_file": "lm.pth"}, [], (0.5, 1.0)),
-        ({"ctc_weight": 0.0}, {}, [], (0.0, 0.0)),
-        ({"ctc_weight": 0.0}, {}, ["--ctc_weight", "0.3"], (0.3, 0.0)),
-        ({"ctc_weight": 0.0}, {}, ["--config", "decode.yaml"], (0.2, 0.4)),
+        ({}, False, [], (0.5, 0.0)),
+        ({"ctc_weight": 0.3}, True, [], (0.5, 1.0)),
+        ({"ctc_weight": 0.0}, False, [], (0.0, 0.0)),
+        ({"ctc_weight": 0.0}, False, ["--ctc_weight", "0.3"], (0.3, 0.0)),
+        ({"ctc_weight": 0.0}, False, ["--config", "decode.yaml"], (0.2, 0.4)),
     ],
 )
-def test_weights(conf, files, options, expected, tmp_path, monkeypatch):
+def test_weights(conf, has_lm, options, expected, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("decode.yaml").write_text("ctc_weight: 0.2\nlm_weight: 0.4\n")
     own = argparse.Namespace(output_dir=Path("out"), model="tag")
     args = transcribe.decoding_options(espnet_tools.ASR, own, ["a.wav", *options])
-    config = {"model_conf": conf, "lm_file": files.get("lm_file")}
-    transcribe._leave_out_what_is_not_there(args, config, options)
+    transcribe._weigh_what_is_there(args, {"model_conf": conf}, has_lm, options)
     assert (args.ctc_weight, args.lm_weight) == expected
 
 
