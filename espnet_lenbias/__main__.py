@@ -11,7 +11,8 @@ the decode config may say `search:` and `search_conf:`; likewise with ``st.sh``,
 
     python -m espnet_lenbias searches     lists the searches and their options
 
-The other commands of `espnet-lenbias`, decode, segment, report and explain, are there too.
+The other commands of `espnet-lenbias`, decode, segment, transcribe, report
+and explain, are there too.
 """
 
 import os

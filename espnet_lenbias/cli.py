@@ -24,6 +24,10 @@ _WITH_PARSERS = {
         "decoding.segment",
         "cut long recordings at silences, for --segments of the tools",
     ),
+    "transcribe": (
+        "decoding.transcribe",
+        "write down what is said in audio files of any kind",
+    ),
     "report": ("report.command", "compare decodings: word errors, tables, plots"),
     "explain": (
         "decoding.explain",
@@ -44,7 +48,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
         with reader_may_go():
             return _run(cmd)
     except KeyboardInterrupt as e:  # from the imports on
-        rest = "; the same command decodes the rest" if cmd[:1] == ["decode"] else ""
+        goes_on = cmd[:1] in (["decode"], ["transcribe"])
+        rest = "; the same command decodes the rest" if goes_on else ""
         print(f"interrupted{rest}", file=sys.stderr)
         number: int = e.args[0] if isinstance(e, Terminated) else signal.SIGINT
         return 128 + number  # as shells report a program that a signal has ended

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from espnet_lenbias.errors import OptionError
+
 # Speech begins above the one probability and ends below the other, as in Silero's own
 # tools: one threshold would cut where the detector hesitates.
 _BEGINS = 0.5
@@ -20,11 +22,26 @@ _SMOOTHED = 5
 
 @dataclass(frozen=True)
 class CutOptions:
-    """How to cut; in seconds."""
+    """How to cut; in seconds.
+
+    Raises:
+        OptionError: Names the number that is wrong.
+    """
 
     longest: float = 20.0  # a piece
     silence: float = 0.3  # the shortest that is cut at
     margin: float = 0.05  # of silence that is kept around speech
+
+    def __post_init__(self) -> None:
+        if self.silence <= 0:
+            raise OptionError(f"silence is {self.silence:g}: it is longer than 0 s")
+        if self.margin < 0:
+            raise OptionError(f"margin is {self.margin:g}: it is 0 s or longer")
+        if self.longest < 1 or self.longest <= 2 * self.margin:
+            raise OptionError(
+                f"longest is {self.longest:g}: it is 1 s or longer, and longer than two "
+                "margins"
+            )
 
 
 def cut(

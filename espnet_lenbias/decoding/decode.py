@@ -226,6 +226,8 @@ def _fields(
         fields["steps"] = str(hypothesis.steps)
         fields["stopped"] = hypothesis.stopped
     if isinstance(hypothesis, RatedHypothesis):
+        if hypothesis.posterior is not None:
+            fields["posterior"] = f"{hypothesis.posterior:.6f}"
         for name in ("word_confidence", "label_confidence"):
             values = getattr(hypothesis, name)
             if values is not None:

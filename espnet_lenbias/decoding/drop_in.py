@@ -9,7 +9,7 @@ utterances failed; 2 for a mistake in the options.
 import argparse
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from importlib.metadata import version
@@ -18,7 +18,9 @@ from typing import Any
 
 from espnet_lenbias.decoding.batches import choose_batches, takes_bins
 from espnet_lenbias.decoding.folder_lock import locked
+from espnet_lenbias.decoding.format_files import write_formats
 from espnet_lenbias.decoding.join_pieces import join_pieces
+from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.decoding.log_markers import utterance_warnings
 from espnet_lenbias.decoding.log_repeats import repeats_said_once
 from espnet_lenbias.decoding.result_folder import ResultFolder
@@ -52,6 +54,7 @@ def run(
     parser: argparse.ArgumentParser,
     args: argparse.Namespace,
     decode: Decode | None = None,
+    finished: Callable[[Mapping[str, ResultRow]], None] | None = None,
 ) -> int:
     """Decode what the options name; return the exit status.
 
@@ -60,6 +63,8 @@ def run(
         parser: Reports mistakes.
         args: The tool's options.
         decode: How; in this process unless given.
+        finished: Gets what there is of each utterance in the end, once that is written;
+            the options hold the pieces of recordings then.
     """
     wait_passively()
     logging.basicConfig(level=args.log_level, format=FORMAT)
@@ -75,6 +80,10 @@ def run(
             with repeats_said_once(), utterance_warnings() as warnings:
                 failures = _decode_pending(tool, args, results, decode)
             join_pieces(folder, args.segments, list(data))
+            rows = results.rows(results.keys)
+            write_formats(folder, args, rows)
+        if finished is not None:
+            finished(rows)
     except (OptionError, OtherRunError) as e:
         show_cause(args.log_level)
         parser.exit(2, f"{parser.prog}: error: {e}\n")

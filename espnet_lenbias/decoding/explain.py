@@ -190,6 +190,10 @@ def decoding_options(
                 f"{field.name}: here is shown how a search goes, not what is made of its "
                 f"results: leave {field.name} out"
             )
+    if args.formats:
+        raise ValueError(
+            "formats: what a search does is printed and drawn: leave formats out"
+        )
     if args.data_path_and_name_and_type:
         raise ValueError(
             "data_path_and_name_and_type: what is to be explained is named as AUDIO, or "

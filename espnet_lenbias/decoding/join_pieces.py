@@ -37,6 +37,8 @@ def join_pieces(
         return
     (folder / RECORDINGS).mkdir(exist_ok=True)
     for path in sorted(folder.glob("1best_recog/text*")):
+        if path.suffix:  # of another format, see `format_files`
+            continue
         with open_plain(path, "r") as f:
             texts = dict(_key_and_text(line) for line in f)
         lines = (

@@ -9,6 +9,7 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -64,20 +65,39 @@ def replace_file(folder: Path, name: str, lines: Iterable[str]) -> None:
     Raises:
         OSError: Names the file.
     """
+    with whole_file(folder, name) as draft, open_plain(draft, "x") as f:
+        f.writelines(lines)
+
+
+@contextmanager
+def whole_file(folder: Path, name: str) -> Iterator[Path]:
+    """Give a file to write, which gets its name once it is whole.
+
+    Args:
+        folder: Holds the file until then.
+        name: Of the file, below the folder.
+
+    Yields:
+        The draft, which is not there yet.
+
+    Raises:
+        OSError: Names the file.
+    """
     path = folder / name
-    for part in (path, path.parent):
-        if part != folder and part.is_symlink():
+    folders = list(takewhile(lambda part: part != folder, path.parents))
+    for part in (path, *folders):
+        if part.is_symlink():
             raise _not_plain(part)
     if path.is_dir():
         raise _not_plain(path)
-    if path.parent.is_file():
-        raise OSError(f"{path.parent} is a file, where a folder belongs: remove it")
+    for part in folders:
+        if part.is_file():
+            raise OSError(f"{part} is a file, where a folder belongs: remove it")
     draft = folder / f"{_DRAFT}-{secrets.token_hex(8)}"
     try:
         with naming(path, instead_of=draft):
-            with open_plain(draft, "x") as f:
-                f.writelines(lines)
-            path.parent.mkdir(exist_ok=True)
+            yield draft
+            path.parent.mkdir(parents=True, exist_ok=True)
             os.replace(draft, path)
     except BaseException:
         with suppress(OSError):

@@ -78,6 +78,10 @@ class ResultFolder:
         entry = self._entries.get(key)
         return entry is not None and entry.data == self._data.get(key)
 
+    def rows(self, keys: Sequence[str]) -> dict[str, ResultRow]:
+        """Return what each of these keys has in the files: {} without a result."""
+        return {key: self._entries[key].row if key in self else {} for key in keys}
+
     def pending(self, batches: Sequence[Sequence[str]]) -> list[Sequence[str]]:
         """Return those of the batches that hold an utterance without a result.
 
@@ -149,7 +153,7 @@ class ResultFolder:
 
     def _write_files(self, keys: Sequence[str], usual: Sequence[str] = ()) -> set[str]:
         """Write all files with a line for each of these keys; return their names."""
-        rows = {key: self._entries[key].row if key in self else {} for key in keys}
+        rows = self.rows(keys)
         names = {name for row in rows.values() for name in row} or set(usual)
         for name in names:
             empty = empty_value(Path(name).name)

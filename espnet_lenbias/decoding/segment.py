@@ -70,7 +70,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     parser = get_parser()
     args = parser.parse_args(cmd)
     try:
-        _check(args)
+        options = CutOptions(args.longest, args.silence, args.margin)
         recordings = read_lines(args.wav_scp)
         for recording, file in recordings.items():
             _check_recording(args.wav_scp, recording, file)
@@ -78,7 +78,6 @@ def main(cmd: Sequence[str] | None = None) -> int:
         # Here, not above: this loads torch.
         from espnet_lenbias.decoding.voice import load_detector
 
-        options = CutOptions(args.longest, args.silence, args.margin)
         found = list(_lines(recordings, load_detector(), options))
         if not found:
             raise OptionError(f"{args.wav_scp}: there is no speech in its recordings")
@@ -87,23 +86,6 @@ def main(cmd: Sequence[str] | None = None) -> int:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     print(f"{len(found)} pieces in {args.output_dir / 'segments'}")
     return 0
-
-
-def _check(args: argparse.Namespace) -> None:
-    """Verify the numbers.
-
-    Raises:
-        OptionError: Names the option that is wrong.
-    """
-    if args.silence <= 0:
-        raise OptionError(f"silence is {args.silence:g}: it is longer than 0 s")
-    if args.margin < 0:
-        raise OptionError(f"margin is {args.margin:g}: it is 0 s or longer")
-    if args.longest < 1 or args.longest <= 2 * args.margin:
-        raise OptionError(
-            f"longest is {args.longest:g}: it is 1 s or longer, and longer than two "
-            "margins"
-        )
 
 
 def _check_recording(wav_scp: Path, recording: str, file: str) -> None:
@@ -126,16 +108,28 @@ def _lines(
     recordings: dict[str, str], detector: Any, options: CutOptions
 ) -> Iterator[str]:
     """Yield the lines of `segments`; say which recordings have none."""
-    from espnet_lenbias.decoding.voice import FRAME_SECONDS, speech_probabilities
-
     for recording, file in recordings.items():
-        path = Path(file)
-        probabilities = speech_probabilities(path, detector)
-        pieces = cut(probabilities, FRAME_SECONDS, seconds_of(path), options)
+        pieces = cut_recording(Path(file), detector, options)
         if not pieces:
             print(f"{recording}: there is no speech in {file}", file=sys.stderr)
         for start, end in pieces:
             yield segment_line(recording, start, end)
+
+
+def cut_recording(
+    path: Path, detector: Any, options: CutOptions
+) -> list[tuple[float, float]]:
+    """Return the pieces of a recording that hold speech, (start, end) in seconds.
+
+    Args:
+        path: An audio file.
+        detector: See :func:`espnet_lenbias.decoding.voice.load_detector`.
+        options: How to cut.
+    """
+    from espnet_lenbias.decoding.voice import FRAME_SECONDS, speech_probabilities
+
+    probabilities = speech_probabilities(path, detector)
+    return cut(probabilities, FRAME_SECONDS, seconds_of(path), options)
 
 
 def segment_line(recording: str, start: float, end: float) -> str:

@@ -35,7 +35,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
         )
     args = parser.parse_args(options)
     print(commandline(), file=sys.stderr)
-    for name in ("decoder_dtype", "batch_bins", "segments", *POSTERIOR_OPTIONS):
+    ours = ("decoder_dtype", "batch_bins", "segments", "formats", *POSTERIOR_OPTIONS)
+    for name in ours:
         if getattr(args, name) != parser.get_default(name):
             parser.exit(2, f"{parser.prog}: error: {name} has no place in it\n")
         delattr(args, name)

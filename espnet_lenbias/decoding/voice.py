@@ -5,6 +5,7 @@ there is no good place to cut it.
 """
 
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,9 @@ def load_detector() -> Any:
             "silences are found by silero-vad, which is not installed: pip install "
             "silero-vad, or this package with its extra vad"
         ) from e
-    return load_silero_vad()
+    with warnings.catch_warnings():  # of what Silero's own code will have to change
+        warnings.simplefilter("ignore", FutureWarning)
+        return load_silero_vad()
 
 
 @torch.no_grad()

@@ -17,6 +17,7 @@ import yaml
 
 from espnet_lenbias.options.data_files import DATA, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
+from espnet_lenbias.options.formats import add_formats_option, check_formats
 from espnet_lenbias.options.packed_model import check_tag
 from espnet_lenbias.options.posteriors import (
     POSTERIOR_OPTIONS,
@@ -93,6 +94,7 @@ def get_parser(module: str) -> argparse.ArgumentParser:
         "computes in --dtype; bfloat16 is faster on processors that have it",
     )
     add_posterior_options(parser.add_argument_group("The n-best list"))
+    add_formats_option(parser.add_argument_group("The results"))
     return parser
 
 
@@ -135,6 +137,7 @@ def parse(
         of_nbest = {key: options[key] for key in POSTERIOR_OPTIONS}
         checked = check_posteriors(args.search, args.search_conf, of_nbest, options)
         options.update(vars(checked))
+        options["formats"] = check_formats(options["formats"], options)
         _check_files(options)
     except (ValueError, OSError) as e:
         _fail(parser, f"{_origin(str(e), config, args)}{e}")

@@ -17,6 +17,7 @@ _NOT_RESULTS = {
     "batch_bins",
     "batch_size",
     "config",
+    "formats",  # written from the results, whenever they are asked for
     "key_file",
     "log_level",
     "ngpu",

@@ -140,6 +140,11 @@ def switch(key: str, value: object) -> bool:
     return read
 
 
+def score_number(text: str) -> float:
+    """Read a score as ESPnet writes it: ``-1.5`` or ``tensor(-1.5, device='cuda:0')``."""
+    return float(text.removeprefix("tensor(").partition(",")[0].removesuffix(")"))
+
+
 def plain(value: Any) -> Any:
     """Return a value of any option as it can be compared and shown.
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.options.run_journal import JOURNAL
+from espnet_lenbias.options.values import score_number
 from espnet_lenbias.report.ran import config_that_ran, contradictions, translated
 from espnet_lenbias.report.result_files import (
     files,
@@ -22,6 +23,7 @@ from espnet_lenbias.report.result_files import (
 )
 from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.systems import System, read_config, system_of
+from espnet_lenbias.report.trn import usual_speaker
 from espnet_lenbias.search.loops import loops
 
 CONFIG = "decode.yaml"
@@ -220,7 +222,7 @@ def _read_references(data: Path, name: str) -> ReferenceSet:
     texts = read_text(path)
     if not texts:
         raise ValueError(f"{path} holds no references")
-    speakers = {key: key.partition("-")[0] for key in texts}
+    speakers = {key: usual_speaker(key) for key in texts}
     if (data / name / "utt2spk").is_file():
         speakers |= read_text(data / name / "utt2spk")
     return ReferenceSet(name, dict(sorted(texts.items())), speakers)
@@ -249,8 +251,8 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
         system=system,
         references=references,
         texts=texts,
-        score=read_values(folder, "score", _score),
-        original_score=read_values(folder, "original_score", _score),
+        score=read_values(folder, "score", score_number),
+        original_score=read_values(folder, "original_score", score_number),
         steps=read_values(folder, "steps", int),
         stopped=read_values(folder, "stopped", str),
         labels={key: len(ids) + 1 for key, ids in labels.items()},
@@ -262,8 +264,3 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
 
 def _numbers(values: str) -> list[float]:
     return [float(value) for value in values.split()]
-
-
-def _score(value: str) -> float:
-    """Read a score as ESPnet writes it: ``-1.5`` or ``tensor(-1.5, device='cuda:0')``."""
-    return float(value.removeprefix("tensor(").partition(",")[0].removesuffix(")"))

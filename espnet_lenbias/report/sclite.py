@@ -3,14 +3,8 @@
 Here the alignment with the fewest errors counts. sclite's costs (4 for a substitution, 3
 for a deletion or an insertion) can choose another one, with other kinds of errors and,
 rarely, one error more.
-
-sclite reads braces as alternatives, the word @ as no word, and `;;` or `**` at the
-beginning of a line as a comment: it leaves words out, or crashes. A trn file has no way
-to quote them, so full-width signs stand for them there, in references and hypotheses
-alike.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -20,10 +14,7 @@ from espnet_lenbias.report.bleu import bleu_in_words
 from espnet_lenbias.report.cells import Cell
 from espnet_lenbias.report.tables import escape, write_text
 from espnet_lenbias.report.translation import Translation
-
-# Signs of words that sclite does not take as they are -> their full-width forms.
-_FULL_WIDTH = str.maketrans("{}@;*", "\uff5b\uff5d\uff20\uff1b\uff0a")
-_NO_WORD = re.compile(r".*[{}]|;;|\*\*|@$")
+from espnet_lenbias.report.trn import trn_line
 
 _HEAD = (
     "|dataset|Snt|Wrd|Corr|Sub|Del|Ins|Err|S.Err|\n"
@@ -35,17 +26,7 @@ _BLEU_HEAD = "|dataset|score|verbose_score|\n|---|---|---|\n"
 
 def trn(texts: Mapping[str, str], speakers: Mapping[str, str]) -> str:
     """Return lines ``TEXT (speaker-utterance)``, in the order of the texts."""
-    return "".join(
-        f"{_plain_words(text)} ({speakers[key]}-{key})\n" for key, text in texts.items()
-    )
-
-
-def _plain_words(text: str) -> str:
-    """Return a transcript of which sclite takes all words as they are."""
-    return " ".join(
-        word.translate(_FULL_WIDTH) if _NO_WORD.match(word) else word
-        for word in text.split()
-    )
+    return "".join(trn_line(key, text, speakers[key]) for key, text in texts.items())
 
 
 def write_trn(folder: Path, cell: Cell) -> None:

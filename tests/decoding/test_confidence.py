@@ -8,7 +8,7 @@ import pytest
 
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding import result_folder
-from espnet_lenbias.report.decodings import _score
+from espnet_lenbias.options.values import score_number
 from tests.posteriors.test_posteriors import distance
 from tests.releases import needs_batches
 from tests.tool_models import command, lines, tool_of
@@ -54,7 +54,7 @@ def nbest_of(out: Path, key: str) -> list[tuple[list[str], float]]:
     """Return the words and the probability of the hypotheses of four ranks."""
     ranks = range(1, 5)
     texts = [lines(out, f"{n}best_recog/text")[key].split() for n in ranks]
-    scores = [_score(lines(out, f"{n}best_recog/score")[key]) for n in ranks]
+    scores = [score_number(lines(out, f"{n}best_recog/score")[key]) for n in ranks]
     masses = [0.0 if math.isnan(s) else math.exp(s) for s in scores]
     return [(text, m / sum(masses)) for text, m in zip(texts, masses)]
 
@@ -67,7 +67,8 @@ def test_there_is_a_number_for_each_word_and_label(search, batch_size, run):
     out = run("out", *options, "--confidence", "true")
     more = set() if search == "espnet" else OURS
     assert names_in(plain) == NAMES | more
-    assert names_in(out) == NAMES | more | {OF_WORDS, OF_LABELS}
+    shares = {"posterior"} if search == "explicit_length" else set()
+    assert names_in(out) == NAMES | more | {OF_WORDS, OF_LABELS} | shares
     for name in NAMES | more:  # all else is as it was
         assert lines(out, f"1best_recog/{name}") == lines(plain, f"1best_recog/{name}")
     for name, of in ((OF_WORDS, "text"), (OF_LABELS, "token")):
@@ -93,7 +94,7 @@ def test_posteriors_are_those_of_the_nbest_list(run):
 def test_the_confidence_of_espnets_search_is_the_mean_of_all_labels(run):
     out = run("out", "--search", "espnet", "--confidence", "true")
     for key, values in numbers(out, OF_LABELS).items():
-        q = _score(lines(out, "1best_recog/score")[key])
+        q = score_number(lines(out, "1best_recog/score")[key])
         mean = math.exp(q / (len(values) + 1))
         assert values == pytest.approx([mean] * len(values), abs=1e-5)
 
@@ -113,13 +114,15 @@ def test_the_labels_of_simple_search_have_their_own_probability(run):
 def test_minimum_bayes_risk_is_that_of_the_nbest_list(search, run):
     of_four = run("four", "--search", search, "--nbest", "4")
     out = run("out", "--search", search, "--decide", "mbr")
-    assert names_in(out) == names_in(of_four)
+    assert names_in(out) == names_in(of_four) | {"posterior"}
+    shares = numbers(out, "posterior")
     for key, text in lines(out).items():
         nbest = nbest_of(of_four, key)
         risks = [sum(p * distance(a, b) for b, p in nbest) for a, _ in nbest]
         # of equal risks the first
         best = min(i for i, risk in enumerate(risks) if risk <= min(risks) + 1e-6)
         assert text.split() == nbest[best][0]
+        assert shares[key] == pytest.approx([nbest[best][1]], abs=1e-4)
 
 
 def test_a_temperature_makes_words_surer(run):

@@ -289,6 +289,7 @@ def test_the_rate_of_a_model(fs, rate):
     [
         (["--model_tag", str(bundled("asr_rnn"))], "model_tag: the model is named"),
         (["--output", "x"], "unrecognized arguments: --output x"),
+        (["--formats", "json"], "formats: what a search does is printed and drawn"),
     ],
 )
 def test_options_that_would_have_no_effect(

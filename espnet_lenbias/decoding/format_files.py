@@ -1,0 +1,171 @@
+"""The files of the formats that are asked for, written from the results of a run.
+
+Below the output folder, for each rank as ESPnet's files: ``<n>best_recog/text.ctm``,
+``text.trn``, ``srt/<utterance>.srt`` and ``vtt/<utterance>.vtt``; and for all ranks
+together ``1best_recog/text.jsonl``. Where utterances are pieces of recordings, ctm and
+subtitles are those of recordings, in ``recordings/1best_recog``, and trn and json are
+those of both.
+"""
+
+import argparse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+
+from espnet_lenbias.decoding.format_lines import (
+    ctm_lines,
+    json_line,
+    srt_lines,
+    vtt_lines,
+)
+from espnet_lenbias.decoding.join_pieces import RECORDINGS
+from espnet_lenbias.decoding.journal import ResultRow
+from espnet_lenbias.decoding.plain_files import replace_file
+from espnet_lenbias.decoding.transcript import (
+    Transcript,
+    recordings_of,
+    speakers_in,
+    transcript_of,
+)
+from espnet_lenbias.options.audio_files import seconds_of
+from espnet_lenbias.options.data_files import DATA, SOUND, read_lines
+from espnet_lenbias.options.formats import CTM, JSON, SRT, TRN, VTT
+from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
+from espnet_lenbias.report.trn import trn_line, usual_speaker
+
+_SUBTITLES = {SRT: srt_lines, VTT: vtt_lines}
+
+# What JSON tells of the options.
+_TOLD = (
+    *("search", "search_conf", "beam_size", "nbest", "ctc_weight", "lm_weight"),
+    *("ngram_weight", "penalty", "maxlenratio", "minlenratio", "normalize_length"),
+    *("dtype", "decoder_dtype", *POSTERIOR_OPTIONS, "times"),
+    *("lang_sym", "task_sym", "predict_time", "model_tag"),
+)
+
+# Key -> the audio file, and its seconds, as far as they are known.
+Audio = Mapping[str, tuple[str | None, float | None]]
+
+
+def write_formats(
+    folder: Path, args: argparse.Namespace, rows: Mapping[str, ResultRow]
+) -> None:
+    """Write what `formats` asks for.
+
+    Args:
+        folder: The output folder.
+        args: The options, with the pieces of recordings as `segments`, if any.
+        rows: Of all utterances in the order of the data; empty ones of those that
+            could not be decoded.
+
+    Raises:
+        OSError: Names a file that cannot be read or written.
+    """
+    if not args.formats:
+        return
+    for speaker in speakers_in(rows.values()):
+        of_all = [transcript_of(k, row, args.nbest, speaker) for k, row in rows.items()]
+        if not args.segments:
+            for rank in range(1, args.nbest + 1):
+                _write(folder, args, of_all, rank, speaker, args.formats)
+            continue
+        by_line = [name for name in args.formats if name in (TRN, JSON)]
+        for rank in range(1, args.nbest + 1):
+            _write(folder, args, of_all, rank, speaker, by_line)
+        recordings = recordings_of(args.segments, of_all)
+        _write(folder, args, recordings, 1, speaker, args.formats, f"{RECORDINGS}/")
+
+
+def _write(
+    folder: Path,
+    args: argparse.Namespace,
+    transcripts: Sequence[Transcript],
+    rank: int,
+    speaker: str,
+    formats: Iterable[str],
+    inner: str = "",
+) -> None:
+    """Write the files of one rank.
+
+    Args:
+        folder: The output folder.
+        args: The options.
+        transcripts: Of all utterances, or all recordings.
+        rank: From 1.
+        speaker: What the names of the speaker's files end in.
+        formats: Those to write.
+        inner: Where below the output folder.
+    """
+    for name in formats:
+        for file, lines in _files(name, args, transcripts, rank, speaker):
+            replace_file(folder, f"{inner}{rank}best_recog/{file}", lines)
+
+
+def _files(
+    name: str,
+    args: argparse.Namespace,
+    transcripts: Sequence[Transcript],
+    rank: int,
+    speaker: str,
+) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield the files of a format, with their lines; see :func:`_write`."""
+    if name in _SUBTITLES:
+        lines_of = _SUBTITLES[name]
+        for transcript in transcripts:
+            file = f"{name}{speaker}/{file_name(transcript.key)}.{name}"
+            yield file, lines_of(transcript, rank)
+    elif name == CTM:
+        of_each = (ctm_lines(transcript, rank) for transcript in transcripts)
+        yield f"text{speaker}.ctm", chain.from_iterable(of_each)
+    elif name == TRN:
+        yield f"text{speaker}.trn", _trn_lines(args, transcripts, rank)
+    elif rank == 1:  # JSON, which holds all ranks
+        yield f"text{speaker}.jsonl", _json_lines(args, transcripts)
+
+
+def file_name(key: str) -> str:
+    """Return a key as the name of a file: `/` and a first `.` as in addresses."""
+    name = key.replace("%", "%25").replace("/", "%2F")
+    return f"%2E{name[1:]}" if name.startswith(".") else name
+
+
+def _trn_lines(
+    args: argparse.Namespace, transcripts: Iterable[Transcript], rank: int
+) -> Iterator[str]:
+    """Yield lines of trn, with the speakers that lie beside the data."""
+    path = Path(getattr(args, DATA)[0][0]).with_name("utt2spk")
+    speakers = read_lines(path) if path.is_file() else {}
+    for transcript in transcripts:
+        key = transcript.key
+        speaker = speakers.get(key) or usual_speaker(key)
+        yield trn_line(key, transcript.text(rank), speaker)
+
+
+def _json_lines(
+    args: argparse.Namespace, transcripts: Sequence[Transcript]
+) -> Iterator[str]:
+    options = {
+        key: value
+        for key, value in vars(args).items()
+        if (key in _TOLD or key.endswith("_model_file")) and value is not None
+    }
+    audio = _audio(args)
+    for transcript in transcripts:
+        file, seconds = audio.get(transcript.key, (None, None))
+        yield json_line(transcript, file, seconds, options)
+
+
+def _audio(args: argparse.Namespace) -> Audio:
+    """Return the audio of each utterance and each recording."""
+    found: dict[str, tuple[str | None, float | None]] = {}
+    for path, name, kind in getattr(args, DATA):
+        if name == "speech" and kind in SOUND:
+            for key, value in read_lines(Path(path)).items():
+                seconds = None
+                with suppress(OSError, ValueError):  # no file, or a broken one
+                    seconds = seconds_of(Path(value))
+                found[key] = value, seconds
+    for key, piece in args.segments.items():
+        found[key] = piece.file, piece.seconds if piece.seconds > 0 else None
+    return found

@@ -1,0 +1,87 @@
+"""Audio files that a person names, by themselves or by a folder; no torch here."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import soundfile
+
+from espnet_lenbias.errors import OptionError
+
+# What names of audio files in a folder end in: what soundfile reads, and beside it what
+# people have that ffmpeg reads. A file that is named itself can end in anything.
+_OF_SOUNDFILE = {"." + name.lower() for name in soundfile.available_formats()} | {
+    *(".aif", ".opus", ".oga", ".snd", ".sph")
+} - {".raw", ".mat4", ".mat5"}
+_OF_FFMPEG = {
+    *(".3gp", ".aac", ".ac3", ".amr", ".ape", ".avi", ".m4a", ".m4b", ".m4v", ".mka"),
+    *(".mkv", ".mov", ".mp2", ".mp4", ".mpeg", ".mpg", ".webm", ".wma", ".wmv", ".wv"),
+}
+SUFFIXES = _OF_SOUNDFILE | _OF_FFMPEG
+
+
+def named_audio(paths: Sequence[Path], results: Path) -> dict[str, Path]:
+    """Return the audio files that are named, each with a name for its transcript.
+
+    A file is called by its name without the ending; where two would be called alike, by
+    the whole name, and then by the whole path.
+
+    Args:
+        paths: Files, and folders that are searched to their depths.
+        results: The output folder: what lies there is none of the audio of a folder.
+
+    Raises:
+        OptionError: There is no such file, or a folder holds no audio.
+    """
+    files = list(dict.fromkeys(file.absolute() for file in _files(paths, results)))
+    names: dict[str, Path] = {}
+    for name_of in (_stem, _name, _whole_path):
+        called: dict[str, list[Path]] = {}
+        for file in files:
+            called.setdefault(name_of(file), []).append(file)
+        # what is called alike is named anew; all of it, whatever the order
+        alike = [group for n, group in called.items() if len(group) > 1 or n in names]
+        names |= {n: g[0] for n, g in called.items() if g not in alike}
+        files = [file for group in alike for file in group]
+    if files:
+        raise OptionError(
+            f"FILE: {' and '.join(map(str, files))} would have the same name: rename one"
+        )
+    return dict(sorted(names.items()))
+
+
+def _files(paths: Sequence[Path], results: Path) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            found = sorted(
+                file
+                for file in path.rglob("*")
+                if file.suffix.lower() in SUFFIXES
+                and results.resolve() not in file.resolve().parents
+            )
+            if not found:
+                raise OptionError(
+                    f"FILE: there is no audio in the folder {path}: name files, or "
+                    "another folder"
+                )
+            yield from (file for file in found if file.is_file())
+        elif path.is_file():
+            yield path
+        else:
+            raise OptionError(f"FILE: there is no file or folder {path}")
+
+
+def _stem(path: Path) -> str:
+    return _as_key(path.stem)
+
+
+def _name(path: Path) -> str:
+    return _as_key(path.name)
+
+
+def _whole_path(path: Path) -> str:
+    return _as_key("-".join(path.parts[1:]))
+
+
+def _as_key(name: str) -> str:
+    """Return a name as that of an utterance: text in UTF-8, without white space."""
+    return "-".join(name.encode(errors="replace").decode().split())

@@ -1,0 +1,178 @@
+"""Audio as a model takes it: of one channel, at its sampling rate; no torch here.
+
+What soundfile does not read is read by ffmpeg, where that is installed. No more of a file
+is in memory than a block.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+import numpy as np
+import soundfile
+import soxr
+
+from espnet_lenbias.decoding.plain_files import open_number, whole_file
+from espnet_lenbias.errors import AudioError
+from espnet_lenbias.options.audio_files import check_audio_file
+
+_BLOCK = 2**18  # samples
+
+# Parts of audio, (samples,) each.
+Blocks = Generator[np.ndarray, None, None]
+
+# Kinds whose samples can be read from any place on, exactly.
+_SEEKABLE = ("WAV", "WAVEX", "FLAC")
+
+
+def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, str]:
+    """Return a file of one channel at a rate, and what was done to make it.
+
+    Args:
+        path: The audio file, of any kind that soundfile or ffmpeg reads.
+        rate: In Hz.
+        folder: The output folder.
+        name: Of the file to write there; one that is newer than the audio stays.
+
+    Returns:
+        `path` itself, and "", where it is such a file.
+
+    Raises:
+        AudioError: It cannot be read, is cut off, or holds no samples.
+        OSError: Names a file that cannot be read or written.
+    """
+    info = _info(path)
+    if info is not None:
+        check_audio_file(path)
+        as_it_is = info.format in _SEEKABLE and _fits_a_line(path)
+        if as_it_is and (info.samplerate, info.channels) == (rate, 1):
+            return path, ""
+        blocks, done = _soundfile_blocks(path, rate), _changes(info, rate)
+    else:
+        blocks = _ffmpeg_blocks(path, rate)
+        done = f"read by ffmpeg, as one channel of {rate} Hz"
+    copy = folder / name
+    if not _is_copy(copy, path, rate):
+        with closing(blocks):
+            _write(folder, name, rate, blocks, path)
+    return copy, done
+
+
+def _info(path: Path) -> Any:
+    """Return what soundfile knows of a file; None if it cannot read it."""
+    try:
+        return soundfile.info(os.fsencode(path))
+    except soundfile.LibsndfileError:
+        return None
+
+
+def _fits_a_line(path: Path) -> bool:
+    """Tell whether a line of ``wav.scp`` can name a file."""
+    name = str(path)
+    return name.isprintable() and name == name.strip() and not name.endswith("|")
+
+
+def _changes(info: Any, rate: int) -> str:
+    """Return what has to be done to audio that soundfile reads."""
+    changes = []
+    if info.channels > 1:
+        changes.append(f"{info.channels} channels mixed to one")
+    if info.samplerate != rate:
+        changes.append(f"resampled from {info.samplerate} to {rate} Hz")
+    return ", ".join(changes) or f"{info.format} written as FLAC"
+
+
+def _is_copy(copy: Path, path: Path, rate: int) -> bool:
+    """Tell whether an earlier run has left the copy of an audio file."""
+    if copy.is_symlink() or not copy.is_file():
+        return False
+    info = _info(copy)
+    newer = copy.stat().st_mtime >= path.stat().st_mtime
+    return newer and info is not None and bool(info.samplerate == rate)
+
+
+def _soundfile_blocks(path: Path, rate: int) -> Blocks:
+    """Yield the audio at a rate, the mean of its channels, (samples,) each.
+
+    Raises:
+        AudioError: It is damaged.
+    """
+    try:
+        with soundfile.SoundFile(os.fsencode(path)) as f:
+            stream = soxr.ResampleStream(f.samplerate, rate, 1, dtype="float32")
+            for samples in f.blocks(_BLOCK, dtype="float32", always_2d=True):
+                yield stream.resample_chunk(samples.mean(axis=1))
+            yield stream.resample_chunk(np.zeros(0, dtype=np.float32), last=True)
+    except soundfile.LibsndfileError as e:
+        raise AudioError(f"{path} cannot be read to its end ({e})") from e
+
+
+def _ffmpeg_blocks(path: Path, rate: int) -> Blocks:
+    """Yield the audio that ffmpeg makes of a file, (samples,) of 16 bits each.
+
+    Raises:
+        AudioError: It makes none, or is not there.
+    """
+    ffmpeg = shutil.which("ffmpeg")
+    if ffmpeg is None:
+        raise AudioError(
+            f"{path} is no audio that soundfile can read, and ffmpeg, which reads more, "
+            "is not installed"
+        )
+    command = [ffmpeg, "-nostdin", "-v", "error", "-protocol_whitelist", "file,pipe"]
+    command += ["-i", f"file:{path}", "-map", "0:a:0", "-ac", "1", "-ar", str(rate)]
+    command += ["-f", "s16le", "pipe:1"]
+    with (
+        TemporaryFile() as said,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            while data := process.stdout.read(2 * _BLOCK):
+                yield np.frombuffer(data, dtype="<i2")
+        finally:
+            process.stdout.close()
+            status = process.wait()
+        if status:
+            said.seek(0)
+            why = said.read().decode("utf-8", "replace").strip().splitlines()
+            raise AudioError(
+                f"{path} is no audio that soundfile or ffmpeg can read"
+                + (f" ({why[-1]})" if why else "")
+            )
+
+
+def _write(folder: Path, name: str, rate: int, blocks: Blocks, path: Path) -> None:
+    """Write audio into a FLAC file of 16 bits, whole or not at all.
+
+    Args:
+        folder: The output folder.
+        name: Of the file there.
+        rate: In Hz.
+        blocks: The audio.
+        path: The file that it is of.
+
+    Raises:
+        AudioError: There are no samples.
+        OSError: It cannot be written.
+    """
+    n_samples = 0
+    with whole_file(folder, name) as draft:
+        number = open_number(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        try:
+            with soundfile.SoundFile(
+                number, "w", rate, channels=1, format="FLAC", subtype="PCM_16"
+            ) as f:
+                for block in blocks:
+                    f.write(block)
+                    n_samples += len(block)
+        except (soundfile.LibsndfileError, AssertionError) as e:
+            # of reading they have been taken care of; soundfile tells no cause
+            raise OSError(f"{folder / name} cannot be written: is there room?") from e
+        if not n_samples:
+            raise AudioError(f"{path} holds no samples")

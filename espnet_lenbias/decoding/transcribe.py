@@ -1,0 +1,244 @@
+"""``espnet-lenbias transcribe``: texts of audio files.
+
+Prints the text of each FILE, and writes it below the output folder; of a folder all audio
+in it is taken. Files are of any rate, and of any format that soundfile or ffmpeg reads. A
+long one is cut at silences, where the detector of speech is Silero's, an extra of this
+package (`vad`). Search, weights and all else come from a decode config and from options,
+those of espnet_lenbias.bin.asr_inference, or of the tool of translation or OWSM that the
+model is of:
+
+    --config conf/decode.yaml  --beam_size 64  --confidence true  --formats json,trn
+    --lang_sym eng  --task_sym st_deu  --ngpu 1
+
+What is not said is as ESPnet has it, but that the search is explicit_length, and that the
+weight of CTC is 0 where the model has none. The same command goes on with a run that was
+interrupted. Exit status: 0; 1 if files failed, which are named at the end; 2 for a
+mistake in the options.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from espnet_lenbias.decoding.cues import cues
+from espnet_lenbias.decoding.cutting import CutOptions
+from espnet_lenbias.decoding.drop_in import run
+from espnet_lenbias.decoding.format_lines import clock
+from espnet_lenbias.decoding.found_audio import named_audio
+from espnet_lenbias.decoding.join_pieces import RECORDINGS
+from espnet_lenbias.decoding.journal import ResultRow
+from espnet_lenbias.decoding.plain_files import replace_file
+from espnet_lenbias.decoding.prepared_audio import cut_at_silences, prepared
+from espnet_lenbias.decoding.transcript import (
+    recordings_of,
+    speakers_in,
+    transcript_of,
+)
+from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.audio_files import model_rate
+from espnet_lenbias.options.data_files import DATA
+from espnet_lenbias.options.decoding import get_parser as inference_parser
+from espnet_lenbias.options.decoding import parse, peek_config
+from espnet_lenbias.options.espnet_tools import Tool
+from espnet_lenbias.options.output_folder import make_output_dir
+from espnet_lenbias.options.packed_model import check_owner, model_files
+from espnet_lenbias.options.tool_choice import (
+    add_tool_option,
+    check_tool,
+    choose_tool,
+)
+from espnet_lenbias.options.train_config import read_train_config, section
+from espnet_lenbias.options.values import finite
+
+_PROG = "espnet-lenbias transcribe"
+_USAGE = (
+    f"{_PROG} FILE... --model MODEL [--output_dir DIR] [--longest SECONDS] "
+    "[--tool TOOL] [decoding options]"
+)
+_DEFAULTS = {"search": "explicit_length", "log_level": "WARNING"}
+
+# Of the options of decoding those that say what is decoded, which FILE does here.
+_OF_DATA = (DATA, "segments", "key_file")
+
+_USUAL_RATE = 16000  # of a model that tells of none
+_CTC_WEIGHT = 0.5  # ESPnet's default in training
+
+
+def get_parser() -> argparse.ArgumentParser:
+    """Return the parser of what the command takes beyond the decoding options.
+
+    That of FILE is not among them: where it stands only the parser can tell that knows
+    all options.
+    """
+    parser = argparse.ArgumentParser(
+        prog=_PROG,
+        usage=_USAGE,
+        description=(__doc__ or "").partition("\n\n")[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add(
+        "--model",
+        required=True,
+        help="packed model (.zip), or a tag of the model zoo",
+    )
+    add(
+        "--output_dir",
+        type=Path,
+        default=Path("transcripts"),
+        help="gets the results (default: transcripts)",
+    )
+    add(
+        "--longest",
+        type=finite,
+        default=CutOptions.longest,
+        metavar="SECONDS",
+        help="longer files are cut at silences, into pieces of at most so many seconds "
+        "(default: %(default)g)",
+    )
+    add_tool_option(parser)
+    return parser
+
+
+def main(cmd: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    cmd = sys.argv[1:] if cmd is None else cmd
+    parser = get_parser()
+    own, rest = parser.parse_known_args(cmd)
+    folder = own.output_dir.absolute()  # whose files are the same from anywhere
+    try:
+        cut_options = CutOptions(own.longest)
+        tool = _chosen_tool(own.model, cmd)
+        args = decoding_options(tool, own, rest)
+        files = named_audio(vars(args).pop("files"), folder)
+        held = _model_files(tool, own.model)
+        config = read_train_config(tool.model_options[0], held[tool.model_options[0]])
+        has_lm = "lm_file" in held or args.lm_file is not None
+        _weigh_what_is_there(args, config, has_lm, rest)
+        make_output_dir(folder)
+        rate = model_rate(section(config, "frontend_conf")) or _USUAL_RATE
+        ready, failures = prepared(files, rate, folder)
+        pieces = cut_at_silences(ready, cut_options)
+        if pieces:
+            scp = (f"{name} {path}\n" for name, path in ready.items())
+            replace_file(folder, "wav.scp", scp)
+            replace_file(folder, "segments", pieces)
+    except (OSError, ValueError) as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
+    status = 0
+    if pieces:
+        setattr(args, DATA, [(str(folder / "wav.scp"), "speech", "sound")])
+        args.segments = str(folder / "segments")
+        status = run(tool, parser, args, finished=lambda rows: _show(args, rows))
+        print(f"in {own.output_dir / RECORDINGS / '1best_recog'}")
+    for why in failures:
+        print(f"{_PROG}: failed: {why}", file=sys.stderr)
+    return 1 if failures else status
+
+
+def _chosen_tool(model: str, cmd: Sequence[str]) -> Tool:
+    """Return the tool whose model it is, which decodes audio.
+
+    Raises:
+        OptionError: It translates texts.
+    """
+    tool = choose_tool(cmd)
+    if tool.source == tool.text:
+        raise OptionError(
+            f"model: {model} is a model of {tool.key}, which translates texts, and "
+            f"audio is transcribed here: run python -m {tool.drop_in}"
+        )
+    return tool
+
+
+def decoding_options(
+    tool: Tool, own: argparse.Namespace, rest: Sequence[str]
+) -> argparse.Namespace:
+    """Return the options of decoding, and the `files`; exit with status 2 on a mistake.
+
+    Args:
+        tool: Whose options they are.
+        own: The command's own options.
+        rest: The others on the command line, and FILE.
+
+    Raises:
+        OptionError: Names an option that has no place here.
+    """
+    parser = inference_parser(tool.module)
+    parser.prog, parser.usage = _PROG, _USAGE
+    # Short forms of the command's own options would be taken for those of decoding.
+    parser.allow_abbrev = False
+    parser.set_defaults(**_DEFAULTS)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    for action in parser._actions:
+        if action.dest == DATA:
+            action.default, action.required = [], False
+    required = ["--output_dir", str(own.output_dir), "--model_tag", own.model]
+    args = parse(parser, [*required, *rest])
+    named = [key for key in tool.model_options if getattr(args, key) is not None]
+    if named or args.model_tag != own.model:
+        key = min(named, default="model_tag")
+        raise OptionError(f"{key}: the model is named by --model: leave {key} out")
+    for key in _OF_DATA:
+        if getattr(args, key):
+            raise OptionError(
+                f"{key}: what to transcribe is named as FILE: leave {key} out"
+            )
+    return args
+
+
+def _model_files(tool: Tool, model: str) -> dict[str, str]:
+    """Return the files of a model; fetch them where it is of the model zoo.
+
+    Raises:
+        OptionError: It is none, or no model of this tool.
+    """
+    files = model_files(model)
+    check_tool(tool, model, files)
+    check_owner(model, files, tool)
+    return files
+
+
+def _weigh_what_is_there(
+    args: argparse.Namespace,
+    config: Mapping[str, Any],
+    has_lm: bool,
+    rest: Sequence[str],
+) -> None:
+    """Set the weights to 0 of what a model lacks, where nobody has said them.
+
+    Args:
+        args: The options, which are changed.
+        config: Of the model's training.
+        has_lm: Whether there is a language model.
+        rest: The command line, which tells what was said; so does its decode config.
+    """
+    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for key in ("config", "ctc_weight", "lm_weight"):
+        finder.add_argument(f"--{key}")
+    found = vars(finder.parse_known_args(rest)[0])
+    said = {key for key, value in found.items() if value is not None}
+    said |= peek_config(found["config"]).keys()
+    has_ctc = section(config, "model_conf").get("ctc_weight", _CTC_WEIGHT) != 0
+    for key, is_there in (("ctc_weight", has_ctc), ("lm_weight", has_lm)):
+        if not is_there and key not in said:
+            setattr(args, key, 0.0)
+
+
+def _show(args: argparse.Namespace, rows: Mapping[str, ResultRow]) -> None:
+    """Print the texts, with times where they are asked for."""
+    for speaker in speakers_in(rows.values()):
+        pieces = [transcript_of(key, row, 1, speaker) for key, row in rows.items()]
+        for transcript in recordings_of(args.segments, pieces):
+            name = transcript.key + speaker
+            timed = [
+                f"  {clock(cue.start)} --> {clock(cue.end)}  {' '.join(cue.lines)}"
+                for cue in cues(transcript.words())
+            ]
+            if timed:
+                print(f"{name}:", *timed, sep="\n")
+            else:
+                print(f"{name}: {transcript.text()}")

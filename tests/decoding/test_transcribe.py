@@ -1,0 +1,502 @@
+"""``espnet-lenbias transcribe``: from audio files of any kind to texts."""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from espnet2.main_funcs.pack_funcs import pack
+from scipy.signal import resample_poly
+
+from espnet_lenbias import Speech2Text, cli
+from espnet_lenbias.decoding import drop_in, transcribe, voice
+from espnet_lenbias.decoding.found_audio import named_audio
+from espnet_lenbias.decoding.plain_audio import plain_audio
+from espnet_lenbias.errors import AudioError, OptionError
+from espnet_lenbias.options import espnet_tools
+from espnet_lenbias.options.run_journal import read_run_options
+from espnet_lenbias.options.segments import Segment
+from tests.bundled import bundled
+from tests.conftest import RATE
+from tests.decoding.test_cutting import _Loudness
+from tests.docs.pages import ROOT
+from tests.docs.workplace import SLICE, TEXTS
+
+BOOTS, WALTER = TEXTS
+OUT = Path("transcripts")
+NOT_RESULTS = (".lock", "decoding.jsonl", "decoding.log")
+
+
+def speech(key):
+    return next((ROOT / SLICE).rglob(f"{key}.flac"))
+
+
+@pytest.fixture
+def audio(tmp_path):
+    """A folder with a FLAC file, a WAV of two channels and 8 kHz, and a broken one."""
+    folder = tmp_path / "audio"
+    (folder / "inner").mkdir(parents=True)
+    shutil.copy(speech(WALTER), folder / "walter.flac")
+    samples, rate = soundfile.read(speech(BOOTS))
+    half = resample_poly(samples, 1, 2)
+    # the mean of the channels is what was said
+    wave = np.stack([1.5 * half, 0.5 * half], axis=1)
+    soundfile.write(folder / "inner" / "nineteen boots.wav", wave, rate // 2)
+    (folder / "broken.wav").write_text("no audio")
+    (folder / "notes.txt").write_text("no audio, and no name of any")
+    return folder
+
+
+def command(folder, *options, model=None, out=None):
+    model = model or bundled("asr_transformer")
+    return [
+        *("transcribe", str(folder), "--model", str(model)),
+        *("--output_dir", str(out or folder.parent / "out"), "--num_workers", "0"),
+        *options,
+    ]
+
+
+def files(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name not in NOT_RESULTS
+    }
+
+
+def heard_at_8_khz(path):
+    """Return what a model hears of audio without what 8 kHz do not hold."""
+    weights = dict(ctc_weight=0.0, lm_weight=0.0)
+    model = Speech2Text.from_pretrained(
+        str(bundled("asr_transformer")), search="explicit_length", **weights
+    )
+    samples = resample_poly(soundfile.read(path)[0], 1, 2)
+    return model(resample_poly(samples, 2, 1).astype(np.float32))[0][0]
+
+
+def test_from_files_to_texts_and_again(audio, tmp_path, capsys, monkeypatch):
+    options = ["--ctc_weight", "0.0", "--lm_weight", "0.0", "--formats", "json,trn"]
+    assert cli.main(command(audio, *options)) == 1
+    out, err = capsys.readouterr()
+    at_8_khz = heard_at_8_khz(speech(BOOTS))
+    assert at_8_khz.startswith("NINETEEN BOO")
+    texts = {"nineteen-boots": at_8_khz, "walter": TEXTS[WALTER]}
+    assert out.splitlines() == [
+        *(f"{name}: {text}" for name, text in texts.items()),
+        f"in {tmp_path}/out/recordings/1best_recog",
+    ]
+    assert (
+        f"{audio}/inner/nineteen boots.wav: 2 channels mixed to one, resampled from "
+        "8000 to 16000 Hz\n" in err
+    )
+    failed = f"espnet-lenbias transcribe: failed: {audio}/broken.wav is no audio"
+    assert err.splitlines()[-1].startswith(failed)
+    written = files(tmp_path / "out")
+    text = written["recordings/1best_recog/text"].decode()
+    assert text == "".join(f"{name} {text}\n" for name, text in texts.items())
+    lines = written["recordings/1best_recog/text.jsonl"].splitlines()
+    found = {o["key"]: (o["text"], o["audio"]) for o in map(json.loads, lines)}
+    assert found == {
+        "nineteen-boots": (at_8_khz, f"{tmp_path}/out/audio/nineteen-boots.flac"),
+        "walter": (TEXTS[WALTER], f"{audio}/walter.flac"),
+    }
+
+    # mended, the file is decoded, and no other
+    decoded = []
+    decode_here = drop_in.decode_here
+
+    def noting(tool, args, folder, batches):
+        decoded.extend(key for batch in batches for key in batch)
+        return decode_here(tool, args, folder, batches)
+
+    monkeypatch.setattr(drop_in, "decode_here", noting)
+    assert cli.main(command(audio, *options)) == 1
+    assert decoded == []
+    assert files(tmp_path / "out") == written
+    samples, rate = soundfile.read(speech(BOOTS))
+    soundfile.write(audio / "broken.wav", samples, rate)
+    assert cli.main(command(audio, *options)) == 0
+    assert decoded == ["broken"]
+    text = (tmp_path / "out" / "recordings" / "1best_recog" / "text").read_text()
+    assert text.splitlines()[0] == f"broken {TEXTS[BOOTS]}"
+
+
+# --- With tiny models -----------------------------------------------------------------
+
+
+@pytest.fixture
+def packed(model_of, tmp_path, monkeypatch, capsys):
+    """Return what packs a tiny model, as ESPnet does."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def packed(name):
+        model, archive = model_of(name), tmp_path / f"{name}.zip"
+        config, weights = model.files.items()
+        monkeypatch.chdir(model.config.parent)
+        pack(files=dict([weights]), yaml_files=dict([config]), outpath=archive)
+        monkeypatch.chdir(tmp_path)
+        capsys.readouterr()  # what ESPnet says of it
+        return archive
+
+    return packed
+
+
+def test_a_long_file_is_cut_at_silences(packed, tmp_path, monkeypatch, capsys):
+    """Tones of 3 s at 1 and 6 s; a short file beside it, and one of silence."""
+    seconds = np.arange(12 * RATE) / RATE
+    loud = sum((s <= seconds) & (seconds < s + 3) for s in (1, 6))
+    wave = 0.5 * loud * np.sin(2 * np.pi * 440 * seconds)
+    (tmp_path / "audio").mkdir()
+    soundfile.write(tmp_path / "audio" / "long.wav", wave, RATE)
+    soundfile.write(tmp_path / "audio" / "short.wav", wave[RATE : 2 * RATE], RATE)
+    soundfile.write(tmp_path / "audio" / "silent.wav", 0 * wave, RATE)
+    monkeypatch.setattr(voice, "load_detector", _Loudness)
+    options = ["--longest", "4", "--beam_size", "2", "--maxlenratio", "-4"]
+    options += ["--ctc_weight", "0.0", "--formats", "json"]
+    model = packed("asr")
+    assert cli.main(command(tmp_path / "audio", *options, model=model)) == 0
+    out, err = capsys.readouterr()
+    assert [line.partition(":")[0] for line in out.splitlines()[:-1]] == [
+        "long",
+        "short",
+    ]
+    assert f"silent: there is no speech in {tmp_path}/audio/silent.wav\n" in err
+    lines = (tmp_path / "out" / "segments").read_text().splitlines()
+    *pieces, short = [line.split() for line in lines]
+    assert short == ["short", "short", "0", "-1"]
+    times = [float(value) for _, _, *both in pieces for value in both]
+    assert times == pytest.approx([0.8, 4.2, 5.8, 9.2], abs=0.04)
+    path = tmp_path / "out" / "recordings" / "1best_recog" / "text.jsonl"
+    found = {o["key"]: o for o in map(json.loads, path.read_text().splitlines())}
+    assert [piece["key"] for piece in found["long"]["pieces"]] == [p[0] for p in pieces]
+    texts = (tmp_path / "out" / "1best_recog" / "text").read_text().splitlines()
+    words = [w for line in texts for w in line.split()[1:] if line.startswith("long-")]
+    assert found["long"]["text"].split() == words
+    assert found["long"]["duration"] == 12.0
+
+
+@pytest.mark.parametrize("name", ["st", "s2t"])
+def test_other_tools(name, packed, tmp_path, wav_scp, capsys):
+    model = packed(name)
+    wave = str(tmp_path / "utt1.wav")
+    options = ["--beam_size", "2", "--maxlenratio", "-4"]
+    assert cli.main(command(Path(wave), *options, model=model, out=tmp_path / "o")) == 0
+    (line, _) = capsys.readouterr().out.splitlines()
+    assert line.startswith("utt1: ")
+    assert "<" not in line  # of OWSM's symbols
+    read = tmp_path / "o" / "recordings" / "1best_recog"
+    named = read / ("text_nospecial" if name == "s2t" else "text")
+    assert line.removeprefix("utt1: ") == named.read_text().partition(" ")[2].strip()
+
+
+def test_whisper(tmp_path, monkeypatch, capsys):
+    """Which has no CTC, and of which no config tells the sampling rate."""
+    pytest.importorskip("whisper")
+    from tests.inference.test_whisper_models import make
+    from tests.whisper_files import ENGLISH
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    made = make(tmp_path, ENGLISH)
+    pack(
+        files={"asr_model_file": made.weights.name},
+        yaml_files={"asr_train_config": made.config.name},
+        outpath=tmp_path / "whisper.zip",
+    )
+    capsys.readouterr()
+    noise = 0.1 * np.random.default_rng(0).standard_normal((8000, 2))
+    soundfile.write(tmp_path / "a.wav", noise, 8000)
+    options = ["--beam_size", "2", "--maxlenratio", "-3", "--minlenratio", "-3"]
+    wave, out = tmp_path / "a.wav", tmp_path / "o"
+    assert cli.main(command(wave, *options, model="whisper.zip", out=out)) == 0
+    assert len(capsys.readouterr().out.splitlines()[0]) > len("a: ")
+    assert soundfile.info(out / "audio" / "a.flac").samplerate == 16000
+    ran = read_run_options(out / "decoding.jsonl")
+    assert (ran["search"], ran["ctc_weight"]) == ("explicit_length", "0.0")
+
+
+def test_a_translator_of_texts_is_refused(packed, tmp_path, wav_scp, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(command(tmp_path / "utt1.wav", model=packed("mt")))
+    assert stop.value.code == 2
+    assert "a model of mt, which translates texts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--longest", "0.5"], "longest is 0.5: it is 1 s or longer"),
+        (["--beam_size", "0"], "beam_size must be a whole number of 1 or more"),
+        (["--formats", "vtt"], "formats: vtt holds the time of each word"),
+        (["--segments", "wav.scp"], "segments: what to transcribe is named as FILE"),
+        (["--key_file", "wav.scp"], "key_file: what to transcribe is named as FILE"),
+        (
+            ["--data_path_and_name_and_type", "wav.scp,speech,sound"],
+            "data_path_and_name_and_type: what to transcribe is named as FILE",
+        ),
+        (["--model_tag", "some/model"], "model_tag: the model is named by --model"),
+        (["--tool", "s2t"], "is a model of asr, and not of s2t"),
+        (["gone.wav"], "FILE: there is no file or folder gone.wav"),
+        (["cache"], "FILE: there is no audio in the folder cache"),
+    ],
+)
+def test_mistakes(options, message, packed, tmp_path, wav_scp, capsys, monkeypatch):
+    monkeypatch.setattr(drop_in, "decode_here", None)
+    model = packed("asr")
+    (tmp_path / "cache").mkdir()
+    with pytest.raises(SystemExit) as stop:
+        # options stand before the files, so that more can follow
+        _, wave, *rest = command(tmp_path / "utt1.wav", model=model)
+        cli.main(["transcribe", *rest, wave, *options])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_but_broken_files(packed, tmp_path, capsys):
+    (tmp_path / "broken.wav").write_text("no audio")
+    assert cli.main(command(tmp_path / "broken.wav", model=packed("asr"))) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"failed: {tmp_path}/broken.wav is no audio" in err
+
+
+# --- Weights of what the model has not ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "conf, has_lm, options, expected",
+    [
+        ({}, False, [], (0.5, 0.0)),
+        ({"ctc_weight": 0.3}, True, [], (0.5, 1.0)),
+        ({"ctc_weight": 0.0}, False, [], (0.0, 0.0)),
+        ({"ctc_weight": 0.0}, False, ["--ctc_weight", "0.3"], (0.3, 0.0)),
+        ({"ctc_weight": 0.0}, False, ["--config", "decode.yaml"], (0.2, 0.4)),
+    ],
+)
+def test_weights(conf, has_lm, options, expected, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("decode.yaml").write_text("ctc_weight: 0.2\nlm_weight: 0.4\n")
+    own = argparse.Namespace(output_dir=Path("out"), model="tag")
+    args = transcribe.decoding_options(espnet_tools.ASR, own, ["a.wav", *options])
+    transcribe._weigh_what_is_there(args, {"model_conf": conf}, has_lm, options)
+    assert (args.ctc_weight, args.lm_weight) == expected
+
+
+# --- On the screen --------------------------------------------------------------------
+
+
+def test_times_are_shown_where_they_are_known(capsys):
+    rows = {
+        name: {
+            "1best_recog/token": "",
+            "1best_recog/score": "-1",
+            "1best_recog/text": text,
+            "1best_recog/word_times": times,
+        }
+        for name, text, times in (
+            ("x-0", "once upon", "0.1-0.4 0.5-1.6"),
+            ("x-1", "a time", "0.0-0.2 0.2-0.9"),
+            ("y-0", "", ""),
+        )
+    }
+    segments = {
+        "x-0": Segment("x", "x.wav", 0.5, 2.5),
+        "x-1": Segment("x", "x.wav", 61.0, 62.0),
+        "y-0": Segment("y", "y.wav", 0.0, 1.0),
+    }
+    transcribe._show(argparse.Namespace(segments=segments), rows)
+    assert capsys.readouterr().out == (
+        "x:\n  00:00:00.600 --> 00:00:02.100  once upon\n"
+        "  00:01:01.000 --> 00:01:02.000  a time\ny: \n"
+    )
+
+
+# --- Files ----------------------------------------------------------------------------
+
+
+def test_names(tmp_path):
+    paths = [
+        tmp_path / name
+        for name in ("a b.wav", "in/a.mp3", "in/a.wav", "one/x.WAV", "two/x.WAV")
+    ]
+    for path in (*paths, tmp_path / "in" / "text"):
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    prefix = "-".join(tmp_path.parts[1:])
+    names = {
+        "a-b": paths[0],
+        "a.mp3": paths[1],
+        "a.wav": paths[2],
+        f"{prefix}-one-x.WAV": paths[3],
+        f"{prefix}-two-x.WAV": paths[4],
+    }
+    assert named_audio([tmp_path], OUT) == names
+    assert named_audio([*paths[::-1], tmp_path / "in"], OUT) == names
+    # a file that is named itself can end in anything
+    assert named_audio([tmp_path / "in" / "text"], OUT) == {
+        "text": tmp_path / "in" / "text"
+    }
+
+
+def test_copies_of_an_earlier_run_are_no_audio(tmp_path):
+    for name in ("a.m4a", "out/audio/a.flac", "other/out/b.wav"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = named_audio([tmp_path], tmp_path / "out")
+    assert list(found) == ["a", "b"]
+    assert found["a"] == tmp_path / "a.m4a"
+
+
+def test_a_name_in_another_encoding(tmp_path):
+    path = tmp_path / os.fsdecode(b"caf\xe9.wav")
+    path.touch()
+    assert named_audio([path], OUT) == {"caf?": path}
+
+
+def test_names_that_cannot_be_told_apart(tmp_path):
+    for name in ("a b.wav", "a-b.wav"):
+        (tmp_path / name).touch()
+    with pytest.raises(OptionError, match=r"a b\.wav and .*a-b\.wav would have the sa"):
+        named_audio([tmp_path], OUT)
+
+
+@pytest.fixture
+def tone():
+    """A second of 440 Hz, at 8 kHz."""
+    return 0.25 * np.sin(2 * np.pi * 440 * np.arange(8000) / 8000)
+
+
+def test_audio_is_mixed_and_resampled(tone, tmp_path):
+    path = tmp_path / "a.wav"
+    soundfile.write(path, np.stack([tone * 2, tone * 0], axis=1), 8000, subtype="FLOAT")
+    copy, done = plain_audio(path, 16000, tmp_path, "audio/a.flac")
+    assert (copy, done) == (
+        tmp_path / "audio" / "a.flac",
+        "2 channels mixed to one, resampled from 8000 to 16000 Hz",
+    )
+    samples, rate = soundfile.read(copy)
+    assert (rate, len(samples)) == (16000, 16000)
+    wanted = 0.25 * np.sin(2 * np.pi * 440 * np.arange(16000) / 16000)
+    middle = slice(1000, -1000)  # at its ends a tone that breaks off rings
+    np.testing.assert_allclose(samples[middle], wanted[middle], atol=2e-3)
+
+
+def test_audio_that_is_as_it_has_to_be_stays(tone, tmp_path):
+    for name in ("a.wav", "a.flac"):
+        soundfile.write(tmp_path / name, tone, 8000)
+        assert plain_audio(tmp_path / name, 8000, tmp_path, "x.flac") == (
+            tmp_path / name,
+            "",
+        )
+    assert not (tmp_path / "x.flac").exists()
+
+
+def test_a_name_that_wav_scp_cannot_hold(tone, tmp_path):
+    """Kaldi takes what ends in a bar for a command."""
+    path = tmp_path / "rm -r x |"
+    soundfile.write(path, tone, 8000, format="WAV")
+    copy, done = plain_audio(path, 8000, tmp_path, "x.flac")
+    assert (copy.name, done) == ("x.flac", "WAV written as FLAC")
+
+
+def test_a_copy_is_made_once_and_anew_of_newer_audio(tone, tmp_path):
+    path = tmp_path / "a.wav"
+    soundfile.write(path, tone, 8000)
+    copy, _ = plain_audio(path, 16000, tmp_path, "a.flac")
+    made = copy.stat().st_mtime_ns
+    assert plain_audio(path, 16000, tmp_path, "a.flac")[0] == copy
+    assert copy.stat().st_mtime_ns == made
+    soundfile.write(path, tone[:4000], 8000)
+    plain_audio(path, 16000, tmp_path, "a.flac")
+    assert soundfile.info(copy).frames == 8000
+    plain_audio(path, 4000, tmp_path, "a.flac")
+    assert soundfile.info(copy).samplerate == 4000
+
+
+def test_audio_that_is_cut_off_is_named(tone, tmp_path):
+    soundfile.write(tmp_path / "a.wav", tone, 8000)
+    whole = (tmp_path / "a.wav").read_bytes()
+    (tmp_path / "a.wav").write_bytes(whole[:8000])
+    with pytest.raises(AudioError, match=f"{tmp_path}/a.wav: cut off"):
+        plain_audio(tmp_path / "a.wav", 16000, tmp_path, "a.flac")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
+
+
+def test_a_full_disk_is_named(tone, tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.tile(tone, 20), 8000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10000, hard))
+    try:
+        with pytest.raises(OSError, match=f"{tmp_path}/a.flac cannot be written"):
+            plain_audio(tmp_path / "a.wav", 16000, tmp_path, "a.flac")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
+
+
+@pytest.fixture
+def ffmpeg(tmp_path, monkeypatch):
+    """Return what puts a script in the place of ffmpeg; none is there before."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+
+    def ffmpeg(script):
+        path = tmp_path / "bin" / "ffmpeg"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    return ffmpeg
+
+
+def test_what_soundfile_does_not_read_ffmpeg_reads(tone, ffmpeg, tmp_path):
+    (tmp_path / "a.m4a").write_bytes(b"some other format")
+    pcm = (tone * 32768).astype("<i2")
+    (tmp_path / "pcm").write_bytes(pcm.tobytes())
+    ffmpeg(f'echo "$@" >{tmp_path}/options; exec /bin/cat {tmp_path}/pcm')
+    copy, done = plain_audio(tmp_path / "a.m4a", 8000, tmp_path, "a.flac")
+    assert done == "read by ffmpeg, as one channel of 8000 Hz"
+    samples, rate = soundfile.read(copy, dtype="int16")
+    assert rate == 8000
+    np.testing.assert_array_equal(samples, pcm)
+    options = (tmp_path / "options").read_text()
+    assert f"-i file:{tmp_path}/a.m4a " in options
+    assert "-ac 1 -ar 8000 -f s16le pipe:1" in options
+
+
+@pytest.mark.parametrize(
+    "script, message",
+    [
+        (None, "and ffmpeg, which reads more, is not installed"),
+        (
+            "echo first >&2; echo 'Invalid data' >&2; exit 1",
+            r"a\.m4a is no audio that soundfile or ffmpeg can read \(Invalid data\)",
+        ),
+        ("exit 0", "holds no samples"),
+    ],
+)
+def test_what_nothing_reads(script, message, ffmpeg, tmp_path):
+    (tmp_path / "a.m4a").write_bytes(b"no audio")
+    if script is not None:
+        ffmpeg(script)
+    with pytest.raises(AudioError, match=message):
+        plain_audio(tmp_path / "a.m4a", 8000, tmp_path, "a.flac")
+    assert not list(tmp_path.glob("*.flac")) + list(tmp_path.glob(".draft*"))
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
+def test_ffmpeg_itself(tone, tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.stack([tone, tone], axis=1), 8000)
+    make = ["ffmpeg", "-nostdin", "-v", "error", "-i", str(tmp_path / "a.wav")]
+    subprocess.run([*make, str(tmp_path / "a.m4a")], check=True)
+    copy, _ = plain_audio(tmp_path / "a.m4a", 16000, tmp_path, "a.flac")
+    samples, rate = soundfile.read(copy)
+    assert rate == 16000
+    spectrum = np.abs(np.fft.rfft(samples[4000:12000]))
+    assert np.argmax(spectrum) * 16000 / 8000 == pytest.approx(440, abs=2)
