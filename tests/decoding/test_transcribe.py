@@ -171,7 +171,7 @@ def test_a_long_file_is_cut_at_silences(packed, tmp_path, monkeypatch, capsys):
     *pieces, short = [line.split() for line in lines]
     assert short == ["short", "short", "0", "-1"]
     times = [float(value) for _, _, *both in pieces for value in both]
-    assert times == pytest.approx([0.8, 4.2, 5.8, 9.2], abs=0.04)
+    assert times == pytest.approx([0.95, 4.05, 5.95, 9.05], abs=0.04)
     path = tmp_path / "out" / "recordings" / "1best_recog" / "text.jsonl"
     found = {o["key"]: o for o in map(json.loads, path.read_text().splitlines())}
     assert [piece["key"] for piece in found["long"]["pieces"]] == [p[0] for p in pieces]
