@@ -14,6 +14,7 @@ from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
 from espnet_lenbias.options.audio_files import (
     are_large,
+    channel_warning,
     check_rate,
     length_warning,
     scale_warning,
@@ -37,11 +38,12 @@ class Read(NamedTuple):
     key: str
     data: dict[str, np.ndarray] | Unreadable
     # Of audio that is not what the model was trained on: its sampling rate, its scale,
-    # its length, for models with a window and for those without.
+    # its length, for models with a window and for those without, its channels.
     rate_warning: str = ""
     scale_warning: str = ""
     window_warning: str = ""
     length_warning: str = ""
+    channel_warning: str = ""
 
 
 Batch = list[Read]
@@ -61,15 +63,15 @@ class Utterances(torch.utils.data.Dataset[Any]):
         self, dataset: ESPnetDataset, train_config: Mapping[str, Any] | None = None
     ):
         self.dataset = dataset
-        self.frontend_conf = (train_config or {}).get("frontend_conf")
+        self.train_config = train_config or {}
+        self.frontend_conf = self.train_config.get("frontend_conf")
         self.trained_on = training_types(train_config or {})
 
     def __getitem__(self, key: str) -> Read:
         loaders = self.dataset.loader_dict
         # of a loader itself, `in` would read the audio
         if not all(key in loader.keys() for loader in loaders.values()):  # noqa: SIM118
-            files = [path for path, _ in self.dataset.debug_info.values()]
-            return Read(key, Unreadable(f"is not in all of {', '.join(files)}"))
+            return Read(key, Unreadable(self._where_it_lacks()))
         for loader in loaders.values():
             if hasattr(loader, "rate"):
                 loader.rate = None  # of the utterance before
@@ -85,7 +87,23 @@ class Utterances(torch.utils.data.Dataset[Any]):
             self._scale_warning(key, data),
             self._window_warning(key),
             self._length_warning(key, data),
+            self._channel_warning(key, data),
         )
+
+    def _where_it_lacks(self) -> str:
+        """Return why there is no data of a key."""
+        files = [path for path, _ in self.dataset.debug_info.values()]
+        readers = [
+            loader.loader
+            for loader in self.dataset.loader_dict.values()
+            if hasattr(loader, "loader")
+        ]
+        if any(isinstance(reader, PieceReader) for reader in readers):
+            return (
+                f"is no piece of a recording that segments name, or not in all of "
+                f"{', '.join(files)}"
+            )
+        return f"is not in all of {', '.join(files)}"
 
     def _as_floats(self, data: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return audio as floats, not scaled: some releases of ESPnet leave integers."""
@@ -140,6 +158,16 @@ class Utterances(torch.utils.data.Dataset[Any]):
                 )
                 if warning:
                     return warning
+        return ""
+
+    def _channel_warning(self, key: str, data: Mapping[str, np.ndarray]) -> str:
+        """Return what becomes of several channels."""
+        for name, loader in self.dataset.loader_dict.items():
+            is_audio = getattr(loader, "rate", None) is not None
+            if is_audio and data[name].ndim == 2:
+                n_channels = data[name].shape[1]
+                source = self._source(name, key)
+                return channel_warning(source, n_channels, self.train_config)
         return ""
 
     def _check_whole(self, key: str) -> None:

@@ -35,7 +35,6 @@ def join_pieces(
         of_one.sort(key=lambda key: (segments[key].start, segments[key].end))
     if not pieces:
         return
-    (folder / RECORDINGS).mkdir(exist_ok=True)
     for path in sorted(folder.glob("1best_recog/text*")):
         if path.suffix:  # of another format, see `format_files`
             continue
@@ -45,7 +44,7 @@ def join_pieces(
             f"{recording} {' '.join(filter(None, map(texts.get, of_one)))}\n"
             for recording, of_one in pieces.items()
         )
-        replace_file(folder / RECORDINGS, f"1best_recog/{path.name}", lines)
+        replace_file(folder, f"{RECORDINGS}/1best_recog/{path.name}", lines)
 
 
 def _key_and_text(line: str) -> tuple[str, str]:

@@ -15,8 +15,8 @@ _START = "speech length"
 _END = "best hypo"
 
 # Attributes of the records that warn of audio, of another sampling rate and of another
-# scale than the model's, longer than its window, and, where it has none, far longer than
-# what it was trained on -> what is said of their number at the end.
+# scale than the model's, longer than its window, where it has none, far longer than what
+# it was trained on, and of several channels -> what is said of their number at the end.
 AUDIO_WARNINGS = {
     "espnet_lenbias_rate": "have another sampling rate than the model's, so their texts "
     "are not to be trusted: resample the audio and decode into another folder",
@@ -29,6 +29,7 @@ AUDIO_WARNINGS = {
     "espnet_lenbias_length": "are far longer than what models are trained on, so their "
     "texts are not to be trusted: cut them with `espnet-lenbias segment`, and decode the "
     "pieces with --segments into another folder",
+    "espnet_lenbias_channels": "have several channels, of which the first was heard",
 }
 
 # Likewise of the records that warn of an output.

@@ -20,6 +20,7 @@ import soxr
 from espnet_lenbias.decoding.plain_files import open_number, whole_file
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.options.audio_files import check_audio_file
+from espnet_lenbias.options.cut_audio import file_info
 
 _BLOCK = 2**18  # samples
 
@@ -66,8 +67,8 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
 def _info(path: Path) -> Any:
     """Return what soundfile knows of a file; None if it cannot read it."""
     try:
-        return soundfile.info(os.fsencode(path))
-    except soundfile.LibsndfileError:
+        return file_info(path)
+    except (soundfile.LibsndfileError, AudioError):
         return None
 
 

@@ -61,7 +61,11 @@ def cut_at_silences(files: Mapping[str, Path], options: CutOptions) -> list[str]
             from espnet_lenbias.decoding.voice import load_detector
 
             detector = load_detector()
-        pieces = cut_recording(path, detector, options)
+        try:
+            pieces = cut_recording(path, detector, options)
+        except AudioError:
+            lines.append(f"{name} {name} 0 -1\n")  # its decoding fails, and says so
+            continue
         if not pieces:
             tqdm.write(f"{name}: there is no speech in {path}", file=sys.stderr)
         lines += [segment_line(name, *piece) for piece in pieces]

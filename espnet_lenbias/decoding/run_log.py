@@ -35,8 +35,12 @@ class _Appended(logging.FileHandler):
 
 @contextmanager
 def log_kept(folder: Path) -> Iterator[None]:
-    """Append what is logged within the context to the log of an output folder."""
-    handler = _Appended(folder / LOG, delay=True)
+    """Append what is logged within the context to the log of an output folder.
+
+    Raises:
+        OSError: Names the log, which cannot be written.
+    """
+    handler = _Appended(folder / LOG)
     handler.setFormatter(logging.Formatter(FORMAT))
     root = logging.getLogger()
     root.addHandler(handler)

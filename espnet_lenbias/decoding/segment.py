@@ -16,7 +16,7 @@ from typing import Any
 
 from espnet_lenbias.decoding.cutting import CutOptions, cut
 from espnet_lenbias.decoding.plain_files import replace_file
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import AudioError, OptionError
 from espnet_lenbias.options.audio_files import check_audio_file, seconds_of
 from espnet_lenbias.options.data_files import read_lines
 from espnet_lenbias.options.output_folder import make_output_dir
@@ -66,9 +66,10 @@ def get_parser() -> argparse.ArgumentParser:
 
 
 def main(cmd: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status."""
+    """Run the command; return its exit status: 1 if recordings failed, which are named."""
     parser = get_parser()
     args = parser.parse_args(cmd)
+    failures: list[str] = []
     try:
         options = CutOptions(args.longest, args.silence, args.margin)
         recordings = read_lines(args.wav_scp)
@@ -78,14 +79,16 @@ def main(cmd: Sequence[str] | None = None) -> int:
         # Here, not above: this loads torch.
         from espnet_lenbias.decoding.voice import load_detector
 
-        found = list(_lines(recordings, load_detector(), options))
-        if not found:
+        found = list(_lines(recordings, load_detector(), options, failures))
+        if not found and not failures:
             raise OptionError(f"{args.wav_scp}: there is no speech in its recordings")
         replace_file(args.output_dir, "segments", found)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     print(f"{len(found)} pieces in {args.output_dir / 'segments'}")
-    return 0
+    for why in failures:
+        print(f"{_PROG}: failed: {why}", file=sys.stderr)
+    return 1 if failures else 0
 
 
 def _check_recording(wav_scp: Path, recording: str, file: str) -> None:
@@ -105,11 +108,25 @@ def _check_recording(wav_scp: Path, recording: str, file: str) -> None:
 
 
 def _lines(
-    recordings: dict[str, str], detector: Any, options: CutOptions
+    recordings: dict[str, str],
+    detector: Any,
+    options: CutOptions,
+    failures: list[str],
 ) -> Iterator[str]:
-    """Yield the lines of `segments`; say which recordings have none."""
+    """Yield the lines of `segments`; say which recordings have none.
+
+    Args:
+        recordings: The file of each.
+        detector: See :func:`espnet_lenbias.decoding.voice.load_detector`.
+        options: How to cut.
+        failures: Gets a line for each recording that cannot be cut.
+    """
     for recording, file in recordings.items():
-        pieces = cut_recording(Path(file), detector, options)
+        try:
+            pieces = cut_recording(Path(file), detector, options)
+        except AudioError as e:
+            failures.append(f"{recording}: {e}")
+            continue
         if not pieces:
             print(f"{recording}: there is no speech in {file}", file=sys.stderr)
         for start, end in pieces:
@@ -125,6 +142,9 @@ def cut_recording(
         path: An audio file.
         detector: See :func:`espnet_lenbias.decoding.voice.load_detector`.
         options: How to cut.
+
+    Raises:
+        AudioError: It holds NaN or infinity.
     """
     from espnet_lenbias.decoding.voice import FRAME_SECONDS, speech_probabilities
 

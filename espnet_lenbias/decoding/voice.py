@@ -14,7 +14,7 @@ import numpy as np
 import soundfile
 import torch
 
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import AudioError, OptionError
 
 _RATE = 16000
 _FRAME = 512  # samples at that rate: what the detector takes at once
@@ -51,6 +51,7 @@ def speech_probabilities(path: Path, detector: Any) -> np.ndarray:
         detector: See :func:`load_detector`.
 
     Raises:
+        AudioError: It holds NaN or infinity.
         OSError: It cannot be read.
         soundfile.LibsndfileError: It is no audio.
     """
@@ -71,6 +72,8 @@ def _blocks(path: Path) -> Iterator[torch.Tensor]:
         size = _BLOCK_SECONDS * f.samplerate
         for samples in f.blocks(size, dtype="float32", always_2d=True):
             block = torch.from_numpy(samples.mean(axis=1))
+            if not bool(block.isfinite().all()):
+                raise AudioError(f"{path} holds NaN or infinity: make it anew")
             if f.samplerate != _RATE:
                 block = resample(block, f.samplerate, _RATE)
             yield torch.nn.functional.pad(block, (0, -len(block) % _FRAME))

@@ -49,6 +49,19 @@ def check_audio(wave: Audio, name: str = "the audio") -> None:
         raise AudioError(f"{name} holds NaN or infinity")
 
 
+def check_one_channel(wave: Audio, name: str = "the audio") -> None:
+    """Verify that audio is of one channel, as ESPnet's S2T models take it.
+
+    Raises:
+        AudioError: It has several.
+    """
+    if wave.ndim > 1:
+        raise AudioError(
+            f"{name} has {wave.shape[1]} channels, and a model of S2T takes one: give "
+            "one of them, or their mean"
+        )
+
+
 def check_samples(wave: Any, name: str, before: torch.Tensor | None = None) -> None:
     """Verify that this is an array of samples, not a file name or the like.
 

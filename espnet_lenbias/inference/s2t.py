@@ -8,7 +8,11 @@ from espnet2.bin import s2t_inference as espnet_s2t
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import decodes_batches
-from espnet_lenbias.inference.audio_checks import Audio, check_audio
+from espnet_lenbias.inference.audio_checks import (
+    Audio,
+    check_audio,
+    check_one_channel,
+)
 from espnet_lenbias.inference.ctc_checks import train_config
 from espnet_lenbias.inference.search_option import SearchOptionMixin
 from espnet_lenbias.inference.symbols import Symbols, check_symbol
@@ -71,10 +75,12 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
             hypothesis) each, best first.
 
         Raises:
-            AudioError: The utterance is empty, or holds NaN or infinity.
+            AudioError: The utterance is empty, holds NaN or infinity, or has several
+                channels.
         """
         if self.search != ESPNET:
             check_audio(speech)
+            check_one_channel(speech)
             speech = self._samples(speech)
         return super().__call__(speech, *args, **kwargs)
 
@@ -92,7 +98,8 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
             The n-best list of each utterance.
 
         Raises:
-            AudioError: An utterance is empty, or holds NaN or infinity.
+            AudioError: An utterance is empty, holds NaN or infinity, or has several
+                channels.
             NotImplementedError: This release of ESPnet decodes no batches.
         """
         if not decodes_batches():
@@ -103,9 +110,9 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
         if self.search != ESPNET:
             for i, wave in enumerate(speech):
                 alone = len(speech) == 1
-                check_audio(
-                    wave, "the audio" if alone else f"utterance {i} of the batch"
-                )
+                name = "the audio" if alone else f"utterance {i} of the batch"
+                check_audio(wave, name)
+                check_one_channel(wave, name)
             if isinstance(speech, Audio):
                 speech = self._samples(speech)
             else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import humanfriendly  # as ESPnet reads `16k`
 import soundfile
 
-from espnet_lenbias.options.cut_audio import check_whole
+from espnet_lenbias.options.cut_audio import check_whole, file_info
 from espnet_lenbias.options.data_files import SOUND
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _info(path: Path) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"there is no audio file {path}")
     try:
-        return soundfile.info(os.fsencode(path))
+        return file_info(path)
     except soundfile.LibsndfileError as e:
         raise ValueError(f"{path} is no audio that soundfile can read ({e})") from e
 
@@ -164,6 +164,26 @@ def length_warning(source: str, seconds: float) -> str:
         f"{source} has {seconds:.2f} s, and models are trained on utterances of at most "
         "20 to 30 s: its text will have gaps and loops: cut it with `espnet-lenbias "
         "segment`, and decode the pieces with --segments"
+    )
+
+
+def channel_warning(
+    source: str, n_channels: int, train_config: Mapping[str, Any]
+) -> str:
+    """Return what becomes of several channels; "" if a model hears all of them.
+
+    Args:
+        source: Where the audio comes from.
+        n_channels: How many it has.
+        train_config: Of the model, whose frontend may combine them.
+    """
+    conf = train_config.get("frontend_conf") or {}
+    is_usual = train_config.get("frontend", "default") == "default"
+    if n_channels == 1 or not is_usual or conf.get("frontend_conf"):
+        return ""
+    return (
+        f"{source} has {n_channels} channels, of which ESPnet's frontend hears the "
+        "first: mix them if speech is in another one (sox in.wav out.wav remix -)"
     )
 
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import yaml
 
-from espnet_lenbias.errors import ClusterError
+from espnet_lenbias.errors import ClusterError, OptionError
+from espnet_lenbias.options.fast_yaml import read_config
 from espnet_lenbias.options.registry import nearest
 
 LOCAL = "local"
@@ -189,7 +190,9 @@ def _read_security(path: str) -> Mapping[str, Any]:
 
 def _read_yaml(path: str) -> dict[str, Any]:
     try:
-        config = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        config = read_config(path)
+    except OptionError as e:
+        raise ClusterError(str(e)) from e
     except (yaml.YAMLError, UnicodeDecodeError) as e:
         raise ClusterError(f"{path}: not a yaml file: {e}") from e
     if not isinstance(config, dict):

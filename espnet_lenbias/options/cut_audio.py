@@ -7,7 +7,9 @@ utterance gives half a text. Of a cut FLAC it says so itself.
 import os
 import re
 import struct
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import soundfile
 
@@ -17,6 +19,10 @@ from espnet_lenbias.errors import AudioError
 # pipe does not know it. sox has 0x7ffff000 and a little more there, arecord 0x80000000,
 # ffmpeg 0xffffffff. Others have 0.
 _NO_SIZE = 0x7FFF0000
+
+# More samples than there are in any file: so many libsndfile tells of a FLAC whose header
+# does not know.
+_ENDLESS = 2**48
 
 # Seconds that may be missing: headers are known that count themselves, or a last sample
 # that is not there.
@@ -30,6 +36,28 @@ _SIZES = re.compile(
 _SAMPLES = re.compile(rb"\nsample_count -i (\d+)")  # in the header of NIST's SPHERE
 
 
+def file_info(path: Path, verbose: bool = False) -> Any:
+    """Return what soundfile knows about a file.
+
+    Raises:
+        AudioError: It has no header, or its header does not tell how long it is.
+        soundfile.LibsndfileError: It is no audio.
+    """
+    try:
+        info = soundfile.info(os.fsencode(path), verbose=verbose)
+    except TypeError as e:  # by its name: the rate of such samples must be known
+        raise AudioError(
+            f"{path}: .raw is the name of samples without a header, which nobody can "
+            "tell the rate and the type of: convert it to WAV or FLAC"
+        ) from e
+    if info.frames > _ENDLESS:
+        raise AudioError(
+            f"{path}: its header does not tell how long it is, as of a FLAC that was "
+            "written into a pipe: write it anew, from file to file"
+        )
+    return info
+
+
 def check_whole(path: Path, start: int = 0) -> None:
     """Verify that an audio file is as long as its header says.
 
@@ -39,8 +67,11 @@ def check_whole(path: Path, start: int = 0) -> None:
 
     Raises:
         OSError: It cannot be read.
-        AudioError: It is cut off.
+        AudioError: It is cut off, or see :func:`file_info`.
     """
+    if not start:
+        with suppress(soundfile.LibsndfileError):  # who reads it says so
+            file_info(path)
     promised, held = _wav_seconds(path, start)
     if not promised and not start:
         promised, held = _other_seconds(path)
@@ -86,7 +117,7 @@ def _other_seconds(path: Path) -> tuple[float, float]:
     """
     untold = 0.0, 0.0
     try:
-        info = soundfile.info(os.fsencode(path), verbose=True)
+        info = file_info(path, verbose=True)
     except (soundfile.LibsndfileError, RuntimeError):
         return untold  # who reads it says so
     held = info.frames / info.samplerate

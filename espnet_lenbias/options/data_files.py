@@ -134,10 +134,17 @@ def read_lines(path: Path) -> dict[str, str]:
         OptionError: There is none, or one twice.
     """
     try:
-        with path.open(encoding="utf-8") as f:
+        with path.open(encoding="utf-8", newline="") as f:
             lines = list(f)
     except UnicodeDecodeError as e:
         raise OptionError(f"{path} is no text file of lines `key value`") from e
+    for number, line in enumerate(lines, 1):
+        if line.endswith("\r"):
+            raise OptionError(
+                f"{path}, line {number} ends in a carriage return alone, where ESPnet "
+                "begins a new line: end lines with a line feed, and write a space within "
+                "one"
+            )
     if lines and lines[0].startswith("\ufeff"):
         raise OptionError(
             f"{path} begins with a byte order mark, which would be a part of the first "

@@ -15,8 +15,10 @@ from typing import Any, NoReturn
 
 import yaml
 
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.data_files import DATA, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
+from espnet_lenbias.options.fast_yaml import read_config
 from espnet_lenbias.options.formats import add_formats_option, check_formats
 from espnet_lenbias.options.packed_model import check_tag
 from espnet_lenbias.options.posteriors import (
@@ -179,9 +181,11 @@ def _read_config(
     if not Path(path).is_file():
         _fail(parser, f"config: there is no file {path}")
     try:
-        config = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        config = read_config(path)
     except OSError as e:
         _fail(parser, f"config: {path} cannot be read: {e.strerror}")
+    except OptionError as e:
+        _fail(parser, str(e))
     except (yaml.YAMLError, UnicodeDecodeError) as e:
         _fail(parser, f"{path}: not a yaml file: {' '.join(str(e).split())}")
     if not isinstance(config, dict):

@@ -1,4 +1,4 @@
-"""ESPnet's configs read and written by libyaml.
+"""Configs read and written by libyaml.
 
 PyYAML's own loader takes five seconds for the 52 thousand labels in the config of a
 Whisper model, and ESPnet asks for it by name.
@@ -6,13 +6,54 @@ Whisper model, and ESPnet asks for it by name.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from espnet_lenbias.errors import OptionError
+
 # Those of libyaml, where PyYAML comes with it.
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def read_config(path: str | Path) -> Any:
+    """Return what a config holds that a person has written.
+
+    Raises:
+        OSError: It cannot be read.
+        UnicodeDecodeError: It is no text.
+        yaml.YAMLError: It is no yaml.
+        OptionError: It has an option twice, of which the last would count.
+    """
+    text = Path(path).read_text(encoding="utf-8")
+    for key, first, line in _twice(yaml.compose(text, Loader=LOADER)):
+        raise OptionError(
+            f"{path}: lines {first} and {line} have {key}: leave one of them out"
+        )
+    return yaml.load(text, Loader=LOADER)
+
+
+def _twice(node: yaml.Node | None) -> Iterator[tuple[str, int, int]]:
+    """Yield what a mapping of a document has twice, and in which lines."""
+    waiting, seen = [node], set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))  # an alias is the node that it stands for
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+        if isinstance(node, yaml.MappingNode):
+            lines: dict[str, int] = {}
+            for key, value in node.value:
+                waiting.append(value)
+                line = key.start_mark.line + 1
+                if isinstance(key, yaml.ScalarNode):
+                    first = lines.setdefault(key.value, line)
+                    if first != line:
+                        yield key.value, first, line
 
 
 @contextmanager

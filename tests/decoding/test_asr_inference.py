@@ -419,6 +419,36 @@ def test_floats_of_another_scale(search, transformer_model, wav_scp, tmp_path, c
     assert said[1].startswith("1 of 5 utterances may have samples on another scale")
 
 
+def test_the_first_of_two_channels_is_heard(
+    transformer_model, wav_scp, tmp_path, caplog
+):
+    assert _run(transformer_model, wav_scp, tmp_path / "mono") == 0
+    wave = tmp_path / "utt3.wav"
+    samples, rate = soundfile.read(wave, dtype="int16")
+    soundfile.write(wave, np.stack([samples, samples[::-1]], axis=1), rate)
+    caplog.clear()
+    assert _run(transformer_model, wav_scp, tmp_path / "stereo") == 0
+    said = [m for m in caplog.messages if "channels" in m]
+    assert len(said) == 2
+    assert said[0].startswith(f"Utterance utt3: {wave} has 2 channels, of which")
+    assert said[1].startswith("1 of 5 utterances have several channels")
+    texts = [tmp_path / n / "1best_recog" / "text" for n in ("mono", "stereo")]
+    assert texts[0].read_text() == texts[1].read_text()
+
+
+def test_a_raw_file_costs_no_other(transformer_model, wav_scp, tmp_path, caplog):
+    """In batches, too, for which the length of each file is asked for."""
+    text = wav_scp.read_text()
+    (tmp_path / "utt2.raw").write_bytes((tmp_path / "utt2.wav").read_bytes())
+    wav_scp.write_text(text.replace("utt2.wav", "utt2.raw"))
+    assert _run(transformer_model, wav_scp, tmp_path / "out", "--batch_size", "2") == 1
+    failed = [m for m in caplog.messages if m.startswith("failed: ")]
+    assert len(failed) == 1
+    assert failed[0].startswith(
+        f"failed: utt2: AudioError: {tmp_path / 'utt2.raw'}: .raw"
+    )
+
+
 @pytest.mark.parametrize("kind", ["sound", "multi_columns_sound"])
 def test_a_command_as_sound(kind, transformer_model, wav_scp, tmp_path, caplog):
     text = wav_scp.read_text()

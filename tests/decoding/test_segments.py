@@ -140,6 +140,28 @@ def _lines_or_empty(path):
     }
 
 
+def test_texts_of_recordings_are_not_written_through_a_link(tmp_path):
+    (tmp_path / "out" / "1best_recog").mkdir(parents=True)
+    (tmp_path / "out" / "1best_recog" / "text").write_text("x1 ONCE\n")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out" / "recordings").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="out/recordings is a link"):
+        join_pieces(tmp_path / "out", {"x1": Segment("x", "x.wav", 0, 1)}, ["x1"])
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_recording_in_the_place_of_a_piece(
+    transformer_model, recordings, tmp_path, caplog
+):
+    (tmp_path / "keys").write_text("a\na-1\n")
+    options = _options(transformer_model, tmp_path, "out", "--segments")
+    options += [str(tmp_path / "segments"), "--key_file", str(tmp_path / "keys")]
+    assert asr_inference.main(options) == 1
+    failed = [m for m in caplog.messages if m.startswith("failed: ")]
+    assert len(failed) == 1
+    assert failed[0].startswith("failed: a: is no piece of a recording that segments")
+
+
 def test_pieces_are_joined_in_the_order_of_time(tmp_path):
     """Pieces without a text leave no space; a recording without any has a line."""
     times = {"x3": ("x", 4, 5), "y1": ("y", 0, 1), "x1": ("x", 0, 2), "x2": ("x", 1, 3)}

@@ -7,7 +7,11 @@ import pytest
 import soundfile
 
 from espnet_lenbias.errors import AudioError
-from espnet_lenbias.options.audio_files import read_audio
+from espnet_lenbias.options.audio_files import (
+    check_audio_file,
+    read_audio,
+    seconds_of,
+)
 from espnet_lenbias.options.cut_audio import check_whole
 
 RATE = 16000
@@ -95,3 +99,26 @@ def test_a_whole_file_of_a_pipe_of_another_kind(tmp_path):
     whole = path.read_bytes()
     path.write_bytes(whole[:8] + b"\xff" * 4 + whole[12:])
     check_whole(path)
+
+
+def test_a_flac_that_was_written_into_a_pipe(tmp_path):
+    """The number of samples, 36 bits behind 8 bytes of the first block's head, is 0."""
+    path = tmp_path / "a.flac"
+    soundfile.write(path, np.full(RATE, 0.1), RATE)
+    content = bytearray(path.read_bytes())
+    content[21] &= 0xF0
+    content[22:26] = bytes(4)
+    path.write_bytes(content)
+    for look in (check_whole, read_audio, seconds_of, check_audio_file):
+        with pytest.raises(AudioError, match=r"a\.flac: its header does not tell how"):
+            look(path)
+
+
+def test_samples_without_a_header(tmp_path):
+    """soundfile goes by the name."""
+    path = tmp_path / "a.raw"
+    write_wav(tmp_path / "a.wav")
+    (tmp_path / "a.wav").rename(path)
+    for look in (check_whole, read_audio, seconds_of, check_audio_file):
+        with pytest.raises(AudioError, match=r"a\.raw: \.raw is the name of samples"):
+            look(path)

@@ -31,6 +31,8 @@ def test_keys_and_what_stands_behind_them(tmp_path):
         ("a x\nb\u2028c y\n".encode(), r"line 2: the key b ends at .* U\+2028: write"),
         ("a\u00a0x\n".encode(), r"line 1: the key a ends at .* U\+00A0"),
         ("a \u3000x\n".encode(), r"line 1: the key a ends at .* U\+3000"),
+        (b"a x\rb y\n", r"line 1 ends in a carriage return alone"),
+        (b"a x\r\r\n", r"line 1 ends in a carriage return alone"),
         (b"a\x1cb x\n", r"line 1: the key a ends at .* U\+001C"),
     ],
 )

@@ -84,10 +84,19 @@ def test_the_command_line_takes_the_same_texts(parsed):
 )
 @pytest.mark.parametrize("search", ["simple", "explicit_length"])
 def test_what_is_no_number_is_named_at_the_door(parsed, capsys, line, message, search):
+    lines = [line] if "search: " in line else [f"search: {search}", line]
     with pytest.raises(SystemExit) as stop:
-        parsed(f"search: {search}\n{line}")
+        parsed("\n".join(lines))
     assert stop.value.code == 2
     assert f"decode.yaml: {message}" in capsys.readouterr().err
+
+
+def test_an_option_twice_is_named_with_its_lines(parsed, capsys):
+    with pytest.raises(SystemExit) as stop:
+        parsed("search: explicit_length\nbeam_size: 60\nsearch: simple")
+    assert stop.value.code == 2
+    said = "decode.yaml: lines 1 and 3 have search: leave one of them out"
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

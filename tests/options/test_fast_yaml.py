@@ -3,7 +3,8 @@
 import pytest
 import yaml
 
-from espnet_lenbias.options.fast_yaml import fast_yaml
+from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.fast_yaml import fast_yaml, read_config
 
 CONFIG = {"token_list": ["<blank>", "Ġé", "yes", "0.5", "#"], "a": None, "b": [1, 5e-4]}
 
@@ -22,3 +23,26 @@ def test_it_ends_with_the_context_whatever_ends_that():
     with pytest.raises(yaml.YAMLError), fast_yaml():
         yaml.safe_load("a: [")
     assert (yaml.SafeLoader, yaml.SafeDumper) == classes
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: 2\na: 1\n", "lines 1 and 3 have a"),
+        ("a:\n  x: 1\n  y: 1\n  x: 2\n", "lines 2 and 4 have x"),
+        ("a: [1, {x: 1,\n x: 2}]\n", "lines 1 and 2 have x"),
+    ],
+)
+def test_an_option_twice(text, message, tmp_path):
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(OptionError, match=f"c.yaml: {message}"):
+        read_config(tmp_path / "c.yaml")
+
+
+def test_the_same_option_in_two_places_of_a_config(tmp_path):
+    (tmp_path / "c.yaml").write_text("a: &a {x: 1}\nb: {x: 2, c: *a, d: [*a, *a]}\n")
+    x = {"x": 1}
+    assert read_config(tmp_path / "c.yaml") == {
+        "a": x,
+        "b": {"x": 2, "c": x, "d": [x, x]},
+    }
