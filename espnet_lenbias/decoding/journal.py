@@ -26,7 +26,7 @@ ResultRow = Mapping[str, str]
 _RESULT_FILE = re.compile(
     r"(?P<before>[1-9]\d*(best_recog/|asr_best_recog/asr_))"
     r"(token|token_int|score|text|text_nospecial|original_score|steps|stopped"
-    r"|word_confidence|label_confidence)"
+    r"|word_confidence|label_confidence|word_times|label_times)"
     r"(?P<speaker>(_spk[1-9]\d*)?)",
     re.ASCII,
 )

@@ -8,7 +8,7 @@ from espnet2.bin import s2t_inference as espnet_s2t
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import decodes_batches
-from espnet_lenbias.inference.audio_checks import Audio, check_audio
+from espnet_lenbias.inference.audio_checks import Audio, check_audio, lengths_of
 from espnet_lenbias.inference.ctc_checks import train_config
 from espnet_lenbias.inference.search_option import SearchOptionMixin
 from espnet_lenbias.inference.symbols import Symbols, check_symbol
@@ -110,6 +110,7 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
                 speech = self._samples(speech)
             else:
                 speech = [self._samples(wave) for wave in speech]
+        lengths = args[0] if args else kwargs.get("speech_lengths")
         decode = partial(super().batch_decode, speech, *args, **kwargs)
-        results: list[Any] = self._decided(decode)
+        results: list[Any] = self._decided(decode, partial(lengths_of, speech, lengths))
         return results

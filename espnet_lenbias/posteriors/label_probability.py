@@ -27,16 +27,27 @@ def label_probabilities(
         (n,) from 0 to 1; 1 for those of the primer, which were given.
     """
     given = [0.0] * (len(yseq) - len(label_scores))
-    scores = [*given, *label_scores][:-1]
-    found: list[float] = []
+    scores = [*given, *label_scores]
+    found = [scores[i] for i in label_positions(yseq, token_ids)]
+    return np.exp(np.minimum(found, 0.0))
+
+
+def label_positions(yseq: Sequence[int], token_ids: Sequence[int]) -> list[int]:
+    """Return where in a hypothesis the labels of its result stand.
+
+    Args:
+        yseq: Primer, labels, end label.
+        token_ids: See :func:`label_probabilities`.
+    """
+    found: list[int] = []
     rest = list(token_ids)
-    for label, score in zip(reversed(yseq[:-1]), reversed(scores)):
-        if rest and label == rest[-1]:
+    for i in range(len(yseq) - 2, -1, -1):
+        if rest and yseq[i] == rest[-1]:
             rest.pop()
-            found.append(score)
+            found.append(i)
     if rest:
         raise ValueError(f"the labels {list(token_ids)} are not those of {list(yseq)}")
-    return np.exp(np.minimum(found[::-1], 0.0))
+    return found[::-1]
 
 
 def mean_probability(score: float, n_labels: int, n: int) -> Floats:
