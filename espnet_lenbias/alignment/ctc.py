@@ -1,9 +1,9 @@
 """When labels are said, by forced alignment on CTC's posteriors.
 
 The best path of CTC through the given labels has a frame or a few for each label, and
-blanks between them. The peak of a label lies within what is said, not at its beginning,
-so a label starts a frame before it, if that one is blank. CTC does not say when a label
-is over: see :func:`espnet_lenbias.alignment.spans.until_next`.
+blanks between them. A label is put out when enough of it has been heard to be certain,
+not when it begins, so all labels are moved `LEAD` frames back. CTC does not say when a
+label is over: see :func:`espnet_lenbias.alignment.spans.until_next`.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,9 @@ import torch
 
 from espnet_lenbias.alignment.spans import NotAlignedError, Span, until_next
 
-# So many frames before the first one that puts it out a label starts: of 0, 0.5, 1 and
-# 1.5, that with which most word starts of recipes/mini_librispeech's dev-other are
-# within 50 ms.
-LEAD = 1.0
+# By so many frames CTC is late: of 0, 0.5, 1, 1.5 and 2 the number with which most word
+# starts of recipes/mini_librispeech's dev-other are within 50 ms.
+LEAD = 1.5
 
 
 def ctc_spans(
@@ -37,10 +36,8 @@ def ctc_spans(
         NotAlignedError: There are fewer frames than the labels take.
     """
     spans = emitted(best_path(log_probs, labels, blank), blank)
-    lasts = [span.end for span in spans]
-    starts = [
-        max(span.start - LEAD, before) for before, span in zip([0.0, *lasts], spans)
-    ]
+    starts = [max(span.start - LEAD, 0.0) for span in spans]
+    lasts = [max(span.end - LEAD, 0.0) for span in spans]
     return until_next(starts, lasts, float(len(log_probs)), seconds)
 
 

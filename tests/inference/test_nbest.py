@@ -171,7 +171,7 @@ def test_the_number_returned_is_as_it_was_whatever_happens(nbest):
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        decided(model, fail)
+        chosen(model, fail)
     assert model.nbest == 2
 
 
