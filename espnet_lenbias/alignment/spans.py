@@ -88,22 +88,18 @@ def filled(spans: Sequence[Span | None]) -> list[Span]:
     return found
 
 
-def word_spans(
-    spans: Sequence[Span], places: Sequence[int], n_words: int
-) -> list[Span]:
+def word_spans(labels: Sequence[tuple[Span, int]], n_words: int) -> list[Span]:
     """Return the span of each word: from its first label to its last one.
 
     Args:
-        spans: (n,) of the labels.
-        places: (n,) which word each label belongs to; they never fall, and every word
-            has a label.
+        labels: Their spans, in order, each with the place of the word that it belongs
+            to; every word has one.
         n_words: How many words there are.
     """
-    labels: list[list[Span]] = [[] for _ in range(n_words)]
-    for span, place in zip(spans, places):
-        if place < n_words:  # labels of a text without words
-            labels[place].append(span)
-    return [Span(*_hull(of_word)) for of_word in labels]
+    spans: list[list[Span]] = [[] for _ in range(n_words)]
+    for span, place in labels:
+        spans[place].append(span)
+    return [Span(*_hull(of_word)) for of_word in spans]
 
 
 def _hull(spans: Sequence[Span]) -> tuple[float, float]:

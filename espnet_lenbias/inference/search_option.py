@@ -308,8 +308,13 @@ class SpeechSearchOptionMixin(SearchOptionMixin):
             return super().__call__(speech, *args, **kwargs)
         check_audio(speech)
         samples = self._samples(speech)
+        decode = super(SearchOptionMixin, self).__call__  # ESPnet's
+
+        def without_prompt() -> Any:
+            return without_primer(self, decode(samples, *args, **kwargs))
+
         with short_audio_named(samples, self._encode):
-            return without_primer(self, super().__call__(samples, *args, **kwargs))
+            return self._decided(without_prompt, partial(len, samples))
 
     def _encode(self, speech: torch.Tensor) -> None:
         """Encode an utterance, (samples,), to see whether it can be."""

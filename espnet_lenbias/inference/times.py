@@ -29,6 +29,7 @@ from espnet_lenbias.options.audio_files import (
 from espnet_lenbias.options.posteriors import ATTENTION, CTC
 from espnet_lenbias.posteriors.label_probability import (
     label_positions,
+    labels_that_say,
     words_of_labels,
 )
 from espnet_lenbias.scorers.listening import attention_along, listens
@@ -59,7 +60,7 @@ def check_can_tell_times(model: Any, times: bool | str) -> None:
         )
     if times == CTC and ctc_of(model) is None:
         raise OptionError(f"{asked}: the model has no CTC: say times: {ATTENTION}")
-    decoder = _network(model).decoder
+    decoder = _decoder(model)
     if times == ATTENTION and not listens(decoder):
         raise OptionError(
             f"{asked}: of the attention of a {type(decoder).__name__} nothing is known: "
@@ -78,6 +79,10 @@ def ctc_of(model: Any) -> Any:
     return getattr(network, "st_ctc" if hasattr(model, "st_model") else "ctc", None)
 
 
+def _decoder(model: Any) -> Any:
+    return getattr(_network(model), "decoder", None)
+
+
 def _network(model: Any) -> Any:
     names = ("asr_model", "st_model", "s2t_model")
     return next(getattr(model, name) for name in names if hasattr(model, name))
@@ -85,7 +90,7 @@ def _network(model: Any) -> Any:
 
 def _methods(model: Any, times: bool | str) -> list[str]:
     """Return how times are found: the first way, and that if it fails."""
-    can = {CTC: ctc_of(model) is not None, ATTENTION: listens(_network(model).decoder)}
+    can = {CTC: ctc_of(model) is not None, ATTENTION: listens(_decoder(model))}
     return [
         name for name, possible in can.items() if possible and times in (True, name)
     ]
@@ -115,12 +120,17 @@ def tell_times(model: Any, result: Result, n_samples: int, times: bool | str) ->
     if text is None:  # its words are its labels
         hypothesis.word_times = hypothesis.label_times
         return
-    n_words = len(text.split())
-    places = words_of_labels(tokens, n_words, model.tokenizer.tokens2text)
+    n_words, text_of = len(text.split()), model.tokenizer.tokens2text
+    places = words_of_labels(tokens, n_words, text_of)
     if places is None or len(places) != len(spans):
         logger.warning(f"no times of words: the labels of {text!r} make no words")
         return
-    hypothesis.word_times = rate.times(word_spans(spans, places, n_words))
+    # a space between words is of neither
+    says = labels_that_say(tokens, text_of)
+    of_words = [
+        (span, place) for span, place, is_word in zip(spans, places, says) if is_word
+    ]
+    hypothesis.word_times = rate.times(word_spans(of_words, n_words))
 
 
 def _rate(model: Any, n_samples: int, n_frames: int) -> FrameRate:
@@ -167,7 +177,7 @@ def _by_ctc(
     with torch.no_grad():
         frames = heard.frames[: rate.n_heard].unsqueeze(0)
         log_probs = ctc_of(model).log_softmax(frames)[0]
-    blank = _network(model).blank_id
+    blank = getattr(_network(model), "blank_id", 0)  # a translator's is the first label
     spans = iter(ctc_spans(log_probs, labels, blank, rate.seconds))
     return [next(spans) if is_said else None for is_said in said]
 
@@ -177,7 +187,7 @@ def _by_attention(
 ) -> list[Span | None]:
     """Align a result with what the decoder attends to; given labels have no span."""
     _, tokens, token_ids, *_, hypothesis = result
-    decoder = _network(model).decoder
+    decoder = _decoder(model)
     conf = getattr(train_args_of(model), "decoder_conf", None) or {}
     yseq = [int(label) for label in hypothesis.yseq]
     attention = attention_along(

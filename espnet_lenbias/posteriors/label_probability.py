@@ -6,6 +6,7 @@ texts can say.
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -107,6 +108,19 @@ def words_of_labels(
     grows = all(b - a in (0, 1) for a, b in zip([0, *places], places))
     complete = not places or places[-1] == n_words - 1 or not n_words
     return places if grows and complete else None
+
+
+def labels_that_say(
+    tokens: Sequence[str], text_of: Callable[[list[str]], str]
+) -> list[bool]:
+    """Return which labels change the words of the text: a space does not.
+
+    Args:
+        tokens: n labels.
+        text_of: Makes a text of tokens.
+    """
+    words = [text_of(list(tokens[:i])).split() for i in range(len(tokens) + 1)]
+    return [before != after for before, after in pairwise(words)]
 
 
 def word_probabilities(

@@ -2,7 +2,8 @@
 
 Prints for each model, set and method the share of the word starts that are right within
 50, 100 and 200 ms, and by how much they are off. Words that were recognised count, as far
-as their engine says when they start.
+as their engine says when they start; a file `word_starts` in the output folder has that
+of all words, `-` where it does not.
 """
 
 import argparse
@@ -78,6 +79,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
             check_tag(path)
         starts = {key: known for us in sets.values() for key, known in said(us).items()}
         args.output_dir.mkdir(parents=True, exist_ok=True)
+        write_starts(args.output_dir / "word_starts", starts)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     lines = []
@@ -122,6 +124,15 @@ def said(utterances: Sequence[Utterance]) -> Mapping[str, list[float | None]]:
             )
     keys = [utterance.key for utterance in utterances]
     return dict(zip(keys, word_starts([jobs[key] for key in keys]), strict=True))
+
+
+def write_starts(path: Path, starts: Mapping[str, Sequence[float | None]]) -> None:
+    """Write a line `key start start ...` for each utterance, in s."""
+    lines = (
+        " ".join([key, *("-" if s is None else f"{s:.3f}" for s in known)])
+        for key, known in starts.items()
+    )
+    path.write_text("".join(f"{line}\n" for line in lines))
 
 
 def errors(

@@ -13,9 +13,11 @@ BLANK, A, B = 0, 1, 2
 
 def certain(*frames: int) -> torch.Tensor:
     """Return log-probs of CTC that is certain of a label in each frame, (T, 3)."""
-    return torch.full((len(frames), 3), 0.01).scatter(
-        1, torch.tensor(frames).unsqueeze(1), 0.98
-    ).log()
+    return (
+        torch.full((len(frames), 3), 0.01)
+        .scatter(1, torch.tensor(frames).unsqueeze(1), 0.98)
+        .log()
+    )
 
 
 def said_by(path, blank: int) -> list[int]:

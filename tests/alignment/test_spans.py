@@ -58,14 +58,14 @@ def test_labels_that_are_not_said_take_no_time():
 
 def test_words_have_the_time_of_their_labels():
     spans = [Span(0, 2), Span(2, 5), Span(7, 8)]
-    assert word_spans(spans, [0, 0, 1], 2) == [Span(0, 5), Span(7, 8)]
+    assert word_spans(list(zip(spans, [0, 0, 1])), 2) == [Span(0, 5), Span(7, 8)]
 
 
 def test_a_symbol_in_a_word_does_not_count_beside_what_is_said():
     """A word of OWSM's can have a symbol before it, such as one of a language."""
     spans = [Span(0, 0), Span(3, 5), Span(5, 5), Span(5, 5)]
-    assert word_spans(spans, [0, 0, 0, 1], 2) == [Span(3, 5), Span(5, 5)]
+    assert word_spans(list(zip(spans, [0, 0, 0, 1])), 2) == [Span(3, 5), Span(5, 5)]
 
 
-def test_labels_of_a_text_without_words():
-    assert word_spans([Span(0, 2)], [0], 0) == []
+def test_no_words():
+    assert word_spans([], 0) == []
