@@ -150,6 +150,8 @@ def _label_spans(
     model: Any, result: Result, heard: Heard, rate: FrameRate, times: bool | str
 ) -> list[Span] | None:
     """Return the span of each label of a result in frames; None: none can be found."""
+    text, tokens = result[:2]
+    unknown = f"no times of {' '.join(tokens) if text is None else text!r}"
     whys = []
     for method in _methods(model, times):
         find = _by_ctc if method == CTC else _by_attention
@@ -159,9 +161,9 @@ def _label_spans(
             whys.append(f"by {method} ({e})")
         else:
             if whys:
-                logger.warning(f"no times {whys[0]}: found by {method}")
+                logger.warning(f"{unknown} {whys[0]}: found by {method}")
             return filled(spans)
-    logger.warning(f"no times {', nor '.join(whys)}")
+    logger.warning(f"{unknown} {', nor '.join(whys)}")
     return None
 
 

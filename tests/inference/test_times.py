@@ -174,7 +174,7 @@ def build(transformer_model):
             "ctc",
             7,
             None,
-            "no times by ctc (CTC takes a frame for each of 7 labels and ",
+            "no times of 'CCCCCCC' by ctc (CTC takes a frame for each of 7 labels",
         ),
         (
             True,
@@ -192,7 +192,7 @@ def build(transformer_model):
             "attention",
             8,
             None,
-            "no times by attention (9 labels, the end counted, are ",
+            "no times of 'CCCCCCCC' by attention (9 labels, the end counted",
         ),
     ],
 )
