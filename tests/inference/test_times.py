@@ -335,13 +335,14 @@ def test_whisper_has_them_within_the_audio(tmp_path):
         str(config),
         search="simple",
         times=True,
+        confidence=True,
         maxlenratio=-8,
         minlenratio=-8,
         **BUNDLED,
     )
     [result] = model(noise(2.0))
     assert_times(result, 2.0)
-    assert len(result[-1].label_times) == 8
+    assert len(result[-1].label_times) == len(result[-1].label_confidence) == 8
 
 
 # --- At the door ----------------------------------------------------------------------
