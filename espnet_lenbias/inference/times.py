@@ -58,6 +58,11 @@ def check_can_tell_times(model: Any, times: bool | str) -> None:
             f"{asked}: this model translates what it has recognised, not audio (it has "
             "an md_encoder): leave times out"
         )
+    if getattr(_network(model), "postdecoder", None) is not None:
+        raise OptionError(
+            f"{asked}: behind the frames of the audio this model has those of a text (it "
+            "has a postdecoder), so none of them have a time: leave times out"
+        )
     if times == CTC and ctc_of(model) is None:
         raise OptionError(f"{asked}: the model has no CTC: say times: {ATTENTION}")
     decoder = _decoder(model)
@@ -108,17 +113,17 @@ def tell_times(model: Any, result: Result, n_samples: int, times: bool | str) ->
     text, tokens, token_ids, *_, hypothesis = result
     heard: Heard = hypothesis.heard
     del hypothesis.heard  # a hypothesis that is kept should not keep the frames
-    hypothesis.label_times = hypothesis.word_times = None
+    hypothesis.label_times = None if token_ids else []
+    if text is not None:
+        hypothesis.word_times = None if token_ids else []
     if not token_ids:
-        hypothesis.label_times, hypothesis.word_times = [], []
         return
     rate = _rate(model, n_samples, len(heard.frames))
     spans = _label_spans(model, result, heard, rate, times)
     if spans is None:
         return
     hypothesis.label_times = rate.times(spans)
-    if text is None:  # its words are its labels
-        hypothesis.word_times = hypothesis.label_times
+    if text is None:
         return
     n_words, text_of = len(text.split()), model.tokenizer.tokens2text
     places = words_of_labels(tokens, n_words, text_of)

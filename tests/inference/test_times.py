@@ -380,6 +380,28 @@ def test_a_translator_of_what_it_has_recognised(name, model_of):
         st.Speech2Text(**model_of(name).files, ctc_weight=0.0, times=True)
 
 
+def test_frames_that_are_of_no_audio(model_of):
+    """Those of a transcript, which BERT puts behind the frames of the audio."""
+    model = slu.Speech2Understand(**model_of("slu").files, ctc_weight=0.0)
+    model.asr_model.postdecoder = torch.nn.Identity()
+    with pytest.raises(
+        OptionError, match="times: true: behind the frames of the audio"
+    ):
+        times_module.check_can_tell_times(model, True)
+    times_module.check_can_tell_times(model, False)
+
+
+def test_a_model_without_a_tokenizer_has_times_of_labels(build, waves):
+    """ESPnet has no text then, and no words."""
+    model = build(times=True)
+    model.tokenizer = None
+    with saying(model, [3, 4]):
+        text, *_, found = model(waves["utt1"])[0]
+    assert text is found.word_times is None
+    assert "word_times" not in vars(found)
+    assert len(found.label_times) == 2
+
+
 def test_a_decoder_whose_attention_is_not_known(build, monkeypatch):
     monkeypatch.setattr(times_module, "listens", lambda decoder: False)
     assert build(times=True)  # by CTC
