@@ -23,7 +23,9 @@ from rapidfuzz.distance import Levenshtein
 from tqdm import tqdm
 
 import espnet_lenbias
+from espnet_lenbias.alignment import ctc
 from espnet_lenbias.compare.utterances import Utterance, read_set, spread
+from espnet_lenbias.inference.times import ctc_of
 from espnet_lenbias.options.audio_files import read_audio
 from espnet_lenbias.options.packed_model import check_tag
 from espnet_lenbias.options.posteriors import ATTENTION, CTC
@@ -32,6 +34,7 @@ from espnet_lenbias.options.values import from_one, from_zero
 from espnet_lenbias.report.tables import column, markdown_table, write_csv
 
 HERE = Path(__file__).resolve().parent
+DEFAULT_LEAD = ctc.LEAD
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,13 @@ def get_parser() -> argparse.ArgumentParser:
     add("--sets", nargs="+", default=["dev-clean", "dev-other", "test-other"])
     add("--utterances", type=from_zero, default=0, help="of each set; 0: all")
     add("--beam_size", type=from_one, default=16)
+    add(
+        "--ctc_leads",
+        nargs="+",
+        type=float,
+        default=[DEFAULT_LEAD],
+        help="by how many frames CTC is taken to be late",
+    )
     return parser
 
 
@@ -92,12 +102,14 @@ def main(cmd: Sequence[str] | None = None) -> int:
             lm_weight=0.0,
             times=ATTENTION,
         )
-        for method in (CTC, ATTENTION):
-            if method == CTC and model.asr_model.ctc is None:
-                continue
+        leads = [] if ctc_of(model) is None else args.ctc_leads
+        ways = [*((CTC, lead) for lead in leads), (ATTENTION, DEFAULT_LEAD)]
+        for method, lead in ways:
+            ctc.LEAD = lead
             model.posterior_options = replace(model.posterior_options, times=method)
+            shown = method if lead == DEFAULT_LEAD else f"{method}, {lead:g} frames"
             for name, utterances in sets.items():
-                head = (Path(path).stem, name, method)
+                head = (Path(path).stem, name, shown)
                 off = errors(model, utterances, starts, " ".join(head))
                 lines.append(line_of(head, np.array(list(off))))
     print(markdown_table(lines))
