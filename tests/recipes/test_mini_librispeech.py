@@ -296,7 +296,7 @@ def test_confidences_are_measured(tmp_path):
 
 @needs_engines
 def test_times_of_words_are_compared_with_those_of_the_engines(tmp_path):
-    options = "--sets dev-clean --beam_size 4"
+    options = "--sets dev-clean --beam_size 4 --ctc_leads 0 1.5"
     command = [
         *(sys.executable, str(RECIPE / "word_times.py"), *options.split()),
         *("--models", PACKED, "--output_dir", str(tmp_path)),
@@ -304,8 +304,10 @@ def test_times_of_words_are_compared_with_those_of_the_engines(tmp_path):
     subprocess.run(command, check=True, capture_output=True)
     with (tmp_path / "word_times.csv").open() as f:
         rows = {row["method"]: row for row in csv.DictReader(f)}
-    assert set(rows) == {"ctc", "attention"}
-    assert rows["ctc"]["words"] == rows["attention"]["words"]
+    assert set(rows) == {"ctc, 0 frames", "ctc", "attention"}
+    assert len({row["words"] for row in rows.values()}) == 1
+    late = float(rows["ctc, 0 frames"]["late"]) - float(rows["ctc"]["late"])
+    assert late == pytest.approx(60, abs=15)  # frames are of 40 ms and a bit
     assert float(rows["ctc"]["within_100"]) > 90
     assert float(rows["attention"]["within_200"]) > 90
     starts = read_text(tmp_path / "word_starts")

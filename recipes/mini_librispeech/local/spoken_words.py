@@ -14,8 +14,8 @@ import numpy as np
 
 from local.voices import Speaker, engine_rate, trim
 
-# Of espeak-ng's speak_lib.h: synthesise into a callback, without a pause at the end of a
-# buffer; what the program `espeak-ng` asks for; parameters; the event of a word.
+# Of espeak-ng's speak_lib.h: samples are handed to a callback; what the program
+# `espeak-ng` asks for; how positions in the text are counted; parameters; events.
 _SYNCHRONOUS = 2
 _AS_THE_PROGRAM = 0x0 | 0x100 | 0x1000  # CHARS_AUTO, PHONEMES, ENDPAUSE
 _BY_CHARACTER = 1
@@ -84,6 +84,21 @@ class _Voice(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("features", ctypes.c_void_p)]
 
 
+# flite's functions: what each returns, and what it takes.
+_POINTER, _TEXT = ctypes.c_void_p, ctypes.c_char_p
+_FUNCTIONS = {
+    "flite_feat_set_float": (None, _POINTER, _TEXT, ctypes.c_float),
+    "flite_synth_text": (_POINTER, _TEXT, ctypes.POINTER(_Voice)),
+    "utt_wave": (ctypes.POINTER(_Wave), _POINTER),
+    "utt_relation": (_POINTER, _POINTER, _TEXT),
+    "relation_head": (_POINTER, _POINTER),
+    "item_next": (_POINTER, _POINTER),
+    "flite_ffeature_string": (_TEXT, _POINTER, _TEXT),
+    "flite_ffeature_float": (ctypes.c_float, _POINTER, _TEXT),
+    "delete_utterance": (None, _POINTER),
+}
+
+
 def word_starts(said: Sequence[tuple[Speaker, str]]) -> list:
     """Return when each word of texts begins in the audio of the corpus.
 
@@ -99,7 +114,7 @@ def word_starts(said: Sequence[tuple[Speaker, str]]) -> list:
 
 
 def say(speaker: Speaker, text: str) -> Spoken:
-    """Return what a speaker's engine says, in a process that has said nothing yet."""
+    """Return what a speaker's engine says; call it in a process that has said nothing."""
     one = _say_flite if speaker.engine == "flite" else _say_espeak
     return one(speaker, text.lower())
 
@@ -164,9 +179,8 @@ def _espeak():
 
 def _say_flite(speaker: Speaker, text: str) -> Spoken:
     library, voice = _flite(speaker.voice)
-    features = ctypes.c_void_p(voice.contents.features)
     for name, value in zip(_FEATURES, (engine_rate(speaker), speaker.pitch)):
-        library.flite_feat_set_float(features, name, ctypes.c_float(value))
+        library.flite_feat_set_float(voice.contents.features, name, value)
     utterance = library.flite_synth_text(text.encode(), voice)
     wave = library.utt_wave(utterance).contents
     samples = np.ctypeslib.as_array(wave.samples, (wave.num_samples,)).copy()
@@ -177,8 +191,9 @@ def _say_flite(speaker: Speaker, text: str) -> Spoken:
         words.append(library.flite_ffeature_string(item, b"name").decode())
         ends.append(library.flite_ffeature_float(item, before))
         item = library.item_next(item)
-    known = words == text.split()  # it may read a word as two
-    spoken = Spoken(samples, wave.sample_rate, ends if known else [None] * len(words))
+    asked = text.split()
+    starts = ends if words == asked else [None] * len(asked)  # it may read one as two
+    spoken = Spoken(samples, wave.sample_rate, starts)
     library.delete_utterance(utterance)
     return spoken
 
@@ -187,25 +202,8 @@ def _flite(name):
     for library in ("flite", "flite_usenglish", "flite_cmulex"):
         ctypes.CDLL(f"lib{library}.so.1", mode=ctypes.RTLD_GLOBAL)
     library = ctypes.CDLL("libflite.so.1")
-    for function, result in (
-        ("flite_synth_text", ctypes.c_void_p),
-        ("utt_wave", ctypes.POINTER(_Wave)),
-        ("utt_relation", ctypes.c_void_p),
-        ("relation_head", ctypes.c_void_p),
-        ("item_next", ctypes.c_void_p),
-        ("flite_ffeature_string", ctypes.c_char_p),
-        ("flite_ffeature_float", ctypes.c_float),
-    ):
+    for function, (result, *arguments) in _FUNCTIONS.items():
         getattr(library, function).restype = result
-    for function, arguments in (
-        ("utt_wave", [ctypes.c_void_p]),
-        ("utt_relation", [ctypes.c_void_p, ctypes.c_char_p]),
-        ("relation_head", [ctypes.c_void_p]),
-        ("item_next", [ctypes.c_void_p]),
-        ("flite_ffeature_string", [ctypes.c_void_p, ctypes.c_char_p]),
-        ("flite_ffeature_float", [ctypes.c_void_p, ctypes.c_char_p]),
-        ("delete_utterance", [ctypes.c_void_p]),
-    ):
         getattr(library, function).argtypes = arguments
     library.flite_init()
     voices = ctypes.CDLL(f"libflite_cmu_us_{name}.so.1")
