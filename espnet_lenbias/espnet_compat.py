@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from espnet2.asr.decoder.rnn_decoder import RNNDecoder as RNNDecoder
     from espnet2.asr.decoder.transformer_decoder import (
+        BaseTransformerDecoder as BaseTransformerDecoder,
+    )
+    from espnet2.asr.decoder.transformer_decoder import (
         TransformerDecoder as TransformerDecoder,
     )
     from espnet2.asr.decoder.whisper_decoder import (
@@ -95,6 +98,9 @@ if TYPE_CHECKING:
     from espnet2.legacy.nets.scorers.length_bonus import LengthBonus as LengthBonus
     from espnet2.lm.seq_rnn_lm import SequentialRNNLM as SequentialRNNLM
     from espnet2.lm.transformer_lm import TransformerLM as TransformerLM
+    from espnet2.main_funcs.calculate_all_attentions import (
+        calculate_all_attentions as calculate_all_attentions,
+    )
     from espnet2.tasks.asr import ASRTask as ASRTask
     from espnet2.tasks.mt import MTTask as MTTask
     from espnet2.tasks.s2t import S2TTask as S2TTask
@@ -156,7 +162,9 @@ _ELSEWHERE = {
     "LANGUAGES_CODE_MAPPING": "espnet2.text.whisper_tokenizer",
     "WhisperFrontend": "espnet2.asr.frontend.whisper",
     "RNNDecoder": "espnet2.asr.decoder.rnn_decoder",
+    "BaseTransformerDecoder": "espnet2.asr.decoder.transformer_decoder",
     "TransformerDecoder": "espnet2.asr.decoder.transformer_decoder",
+    "calculate_all_attentions": "espnet2.main_funcs.calculate_all_attentions",
     "SequentialRNNLM": "espnet2.lm.seq_rnn_lm",
     "TransformerLM": "espnet2.lm.transformer_lm",
     "ASRTask": "espnet2.tasks.asr",

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[1] / PACKAGE
 FLOORS = (
     {"errors", "espnet_compat"},
     {"options"},
-    {"posteriors", "scorers"},
+    {"alignment", "posteriors", "scorers"},
     {"search"},
     {"inference"},
     {"report"},

@@ -232,6 +232,10 @@ def _fields(
             values = getattr(hypothesis, name)
             if values is not None:
                 fields[name] = " ".join(f"{value:.6f}" for value in values)
+        for name in ("word_times", "label_times"):
+            if name in vars(hypothesis):  # asked for: an empty line where not known
+                spans = getattr(hypothesis, name) or []
+                fields[name] = " ".join(f"{a:.3f}-{b:.3f}" for a, b in spans)
     return fields
 
 

@@ -31,6 +31,7 @@ from espnet_lenbias.options.data_files import utterances
 from espnet_lenbias.options.decoding import get_parser, parse, show_cause
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.output_folder import NO_ROOM
+from espnet_lenbias.options.posteriors import check_times
 from espnet_lenbias.options.run_options import run_options
 from espnet_lenbias.options.segments import cut_lines, segments_of
 from espnet_lenbias.options.standard_output import reader_may_go
@@ -134,6 +135,7 @@ def _check_implemented(tool: Tool, args: argparse.Namespace) -> None:
             f"no model is named: give --{files[0]} and its --"
             f"{files[0].replace('_model_file', '_train_config')}, or --model_tag"
         )
+    check_times(args.times, tool.streams, tool.source == "speech")
     if args.word_lm_train_config is not None:
         raise OptionError("word_lm_train_config: there is no decoding with a word LM")
     if args.ngpu > 1:

@@ -14,6 +14,7 @@ from espnet_lenbias.inference.audio_checks import (
     Audio,
     check_audio,
     check_samples,
+    lengths_of,
     short_audio_named,
 )
 from espnet_lenbias.inference.ctc_checks import train_config
@@ -92,7 +93,8 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
         Raises:
             AudioError: An utterance of a padded array cannot be decoded.
         """
-        return self._decided(partial(self._decode_batch, speech, speech_lengths))
+        decode = partial(self._decode_batch, speech, speech_lengths)
+        return self._decided(decode, partial(lengths_of, speech, speech_lengths))
 
     def _decode_batch(
         self, speech: Audio | Sequence[Audio], speech_lengths: Any

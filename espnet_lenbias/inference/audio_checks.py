@@ -1,7 +1,7 @@
 """Audio that is handed to an inference object: is it some, and enough?"""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -145,6 +145,16 @@ def as_samples(wave: Audio) -> torch.Tensor:
     if samples.is_floating_point():
         return samples
     return samples.float() / -float(torch.iinfo(samples.dtype).min)
+
+
+def lengths_of(speech: Sequence[Audio] | Audio, lengths: Any = None) -> list[int]:
+    """Return of how many samples each utterance of a batch is.
+
+    Args:
+        speech: A list of (samples,), or (B, samples).
+        lengths: (B,) samples of each, behind which there is padding; None: there is none.
+    """
+    return [int(n) for n in (map(len, speech) if lengths is None else lengths)]
 
 
 class Samples:

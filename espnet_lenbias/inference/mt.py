@@ -28,6 +28,8 @@ class Text2Text(SearchOptionMixin, espnet_mt.Text2Text):
 
     """
 
+    _hears = False
+
     def __call__(self, src_text: SourceText | Sequence[SourceText]) -> Any:
         """Translate one text, or each of a list of them.
 

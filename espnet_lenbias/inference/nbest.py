@@ -1,17 +1,19 @@
 """What is made of the n-best lists that ESPnet's objects return.
 
 They are asked for more hypotheses than are returned where these are compared with one
-another; then one of them is chosen, and the words of those that are left get a
-confidence.
+another; then one of them is chosen, and the words of those that are left get confidences
+and times.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
+from espnet_lenbias.inference.heard import heard_by
 from espnet_lenbias.inference.model_checks import train_args_of
+from espnet_lenbias.inference.times import tell_times
 from espnet_lenbias.options.posteriors import (
     COMBINED,
     LABEL_PROBABILITY,
@@ -34,10 +36,13 @@ from espnet_lenbias.posteriors.results import (
     word_confidence,
 )
 from espnet_lenbias.posteriors.temperature import at_temperature
-from espnet_lenbias.search.hypotheses import RatedHypothesis
+from espnet_lenbias.search.hypotheses import as_rated
 
 # (text, tokens, token ids, hypothesis); of s2t with one more text before the hypothesis.
 Result = tuple[Any, ...]
+
+# Samples of the audio, or of each utterance of a batch.
+Lengths = int | Sequence[int]
 
 
 def options_of(model: Any) -> PosteriorOptions:
@@ -58,12 +63,15 @@ def keep_what_is_needed(model: Any, name: str, search: Any) -> None:
         search.keep_label_scores = options_of(model).uses_labels(name)
 
 
-def decided(model: Any, decode: Callable[[], Any]) -> Any:
+def decided(
+    model: Any, decode: Callable[[], Any], lengths: Callable[[], Lengths]
+) -> Any:
     """Call ESPnet's code, and choose from the n-best lists that it returns.
 
     Args:
         model: An inference object with `posterior_options`.
         decode: What is called; it may come here again for parts of what it decodes.
+        lengths: Says of how many samples the audio is; asked for times only.
 
     Returns:
         What it returns: an n-best list, one with what else ESPnet returns, or a list of
@@ -76,28 +84,45 @@ def decided(model: Any, decode: Callable[[], Any]) -> Any:
     model._gives_all = True
     model.nbest = options.n_compared(model.search, model.beam_search.beam_size, nbest)
     try:
-        results = decode()
+        with heard_by(model.beam_search) if options.times else nullcontext():
+            results = decode()
     finally:
         model.nbest = nbest
         model._gives_all = False
-    return _each_list(results, lambda results: _chosen(model, results)[:nbest])
+    n_samples = lengths() if options.times else 0
+    return _each_list(
+        results, n_samples, lambda results, n: _chosen(model, results, n)[:nbest]
+    )
 
 
-def _each_list(results: Any, choose: Callable[[list[Result]], list[Result]]) -> Any:
-    """Return what ESPnet has returned, each n-best list in it chosen from."""
+def _each_list(
+    results: Any,
+    n_samples: Lengths,
+    choose: Callable[[list[Result], int], list[Result]],
+) -> Any:
+    """Return what ESPnet has returned, each n-best list in it chosen from.
+
+    Args:
+        results: What ESPnet has returned.
+        n_samples: Of the audio of all of it, or of each part.
+        choose: Takes an n-best list and the number of samples of its audio.
+    """
     if isinstance(results, tuple):  # with predictions of the encoder, or a source text
         first, *more = results
-        return (_each_list(first, choose), *more)
+        return (_each_list(first, n_samples, choose), *more)
     if results and (isinstance(results[0], list) or isinstance(results[0][0], list)):
-        return [_each_list(part, choose) for part in results]
-    return choose(results)
+        if isinstance(n_samples, int):
+            n_samples = [n_samples] * len(results)
+        parts = zip(results, n_samples, strict=True)
+        return [_each_list(part, n, choose) for part, n in parts]
+    return choose(results, n_samples if isinstance(n_samples, int) else 0)
 
 
-def _chosen(model: Any, results: list[Result]) -> list[Result]:
-    """Return an n-best list with the result first and confidences on what is returned."""
+def _chosen(model: Any, results: list[Result], n_samples: int) -> list[Result]:
+    """Return an n-best list with the result first, and all that is asked for on it."""
     options = options_of(model)
     temperature = options.posterior_temperature
-    results = [(*result[:-1], _rated(result[-1])) for result in results]
+    results = [(*result[:-1], as_rated(result[-1])) for result in results]
     if options.uses_posteriors(model.search):
         for result, share in zip(results, posteriors_of(results, temperature)):
             result[-1].posterior = float(share)
@@ -112,6 +137,9 @@ def _chosen(model: Any, results: list[Result]) -> list[Result]:
             )
             hypothesis.word_confidence = None if text is None else words
             hypothesis.label_confidence = labels
+    if options.times:
+        for result in results[: model.nbest]:
+            tell_times(model, result, n_samples, options.times)
     return results
 
 
@@ -154,15 +182,6 @@ def label_smoothing(model: Any) -> float:
         return 0.0
     conf = getattr(train_args_of(model), "model_conf", None) or {}
     return float(conf.get("lsm_weight", 0.0))
-
-
-def _rated(hypothesis: Any) -> Any:
-    """Return a hypothesis that can carry its confidence."""
-    if isinstance(hypothesis, RatedHypothesis):
-        return hypothesis
-    if isinstance(hypothesis, EspnetHypothesis):
-        return RatedHypothesis(*hypothesis)
-    raise TypeError(f"a {type(hypothesis).__name__} carries no confidence")
 
 
 def _probabilities(

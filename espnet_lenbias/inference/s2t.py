@@ -12,6 +12,7 @@ from espnet_lenbias.inference.audio_checks import (
     Audio,
     check_audio,
     check_one_channel,
+    lengths_of,
 )
 from espnet_lenbias.inference.ctc_checks import train_config
 from espnet_lenbias.inference.search_option import SearchOptionMixin
@@ -117,6 +118,7 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
                 speech = self._samples(speech)
             else:
                 speech = [self._samples(wave) for wave in speech]
+        lengths = args[0] if args else kwargs.get("speech_lengths")
         decode = partial(super().batch_decode, speech, *args, **kwargs)
-        results: list[Any] = self._decided(decode)
+        results: list[Any] = self._decided(decode, partial(lengths_of, speech, lengths))
         return results

@@ -26,7 +26,8 @@ from espnet_lenbias.inference.model_loading import (
     broken_files_named,
     check_named,
 )
-from espnet_lenbias.inference.nbest import decided
+from espnet_lenbias.inference.nbest import Lengths, decided
+from espnet_lenbias.inference.times import check_can_tell_times
 from espnet_lenbias.inference.use_search import check_has_nbest, use_search
 from espnet_lenbias.inference.whisper import (
     set_up_whisper,
@@ -44,6 +45,7 @@ from espnet_lenbias.options.posteriors import (
     POSTERIOR_OPTIONS,
     PosteriorOptions,
     check_posteriors,
+    check_times,
 )
 from espnet_lenbias.options.precision import check_decoder_dtype, check_dtype
 from espnet_lenbias.options.registry import (
@@ -83,6 +85,8 @@ class SearchOptionMixin(Samples, _EspnetClass):
         posterior_nbest: How many hypotheses are compared with one another for it.
         posterior_temperature: What scores are divided by to become probabilities.
         confidence_temperature: Confidences are raised to the power of 1 / this.
+        times: Whether hypotheses carry `word_times` and `label_times`, and how they are
+            found: "ctc", "attention", or True: by CTC where the model has it.
 
     Raises:
         ValueError: Names the option that is wrong, before any model is loaded.
@@ -93,6 +97,10 @@ class SearchOptionMixin(Samples, _EspnetClass):
 
     # Not all of ESPnet's objects take the None that is their default for these.
     _filled_in: Mapping[str, Any] = {"transducer_conf": {}}
+
+    # Whether the class takes audio, and whether chunk by chunk.
+    _hears = True
+    _streams = False
 
     def __init__(
         self,
@@ -105,6 +113,7 @@ class SearchOptionMixin(Samples, _EspnetClass):
         posterior_nbest: int | None = None,
         posterior_temperature: float = 1.0,
         confidence_temperature: float = 1.0,
+        times: bool | str = False,
         **kwargs: Any,
     ):
         conf = search_conf or {}
@@ -114,6 +123,7 @@ class SearchOptionMixin(Samples, _EspnetClass):
             "posterior_nbest": posterior_nbest,
             "posterior_temperature": posterior_temperature,
             "confidence_temperature": confidence_temperature,
+            "times": times,
         }
         given, self.posterior_options = self._verified(
             search, conf, decoder_dtype, own, args, kwargs
@@ -140,10 +150,11 @@ class SearchOptionMixin(Samples, _EspnetClass):
         set_up_whisper(self)
         if search != ESPNET:
             use_search(self, search, decoder_dtype=decoder_dtype, **conf)
-            return
-        check_ctc_precision(self)
-        if self.posterior_options.changes_results:
-            check_has_nbest(self)
+        else:
+            check_ctc_precision(self)
+            if self.posterior_options.changes_results:
+                check_has_nbest(self)
+        check_can_tell_times(self, self.posterior_options.times)
 
     @classmethod
     def from_pretrained(
@@ -185,15 +196,20 @@ class SearchOptionMixin(Samples, _EspnetClass):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Decode one utterance as ESPnet's object does, and decide on its n-best list."""
-        return self._decided(partial(super().__call__, *args, **kwargs))
+        source = args[0] if args else next(iter(kwargs.values()), "")
+        decode = partial(super().__call__, *args, **kwargs)
+        return self._decided(decode, partial(len, source))
 
-    def _decided(self, decode: Callable[[], Any]) -> Any:
+    def _decided(
+        self, decode: Callable[[], Any], lengths: Callable[[], Lengths]
+    ) -> Any:
         """Return what ESPnet's code returns, with what is made of the n-best lists.
 
         Args:
             decode: Calls it; what it calls in turn may come here again.
+            lengths: Says of how many samples the audio is.
         """
-        return decided(self, decode)
+        return decided(self, decode, lengths)
 
     @classmethod
     def espnet_options(cls) -> inspect.Signature:
@@ -229,6 +245,7 @@ class SearchOptionMixin(Samples, _EspnetClass):
         check_dtype(given.arguments)
         check_decoder_dtype(search, decoder_dtype, given.arguments)
         read = check_posteriors(search, conf, posteriors, given.arguments)
+        check_times(read.times, cls._streams, cls._hears)
         defaults = {
             name: parameter.default
             for name, parameter in espnets.parameters.items()
@@ -291,8 +308,13 @@ class SpeechSearchOptionMixin(SearchOptionMixin):
             return super().__call__(speech, *args, **kwargs)
         check_audio(speech)
         samples = self._samples(speech)
+        decode = super(SearchOptionMixin, self).__call__  # ESPnet's
+
+        def without_prompt() -> Any:
+            return without_primer(self, decode(samples, *args, **kwargs))
+
         with short_audio_named(samples, self._encode):
-            return without_primer(self, super().__call__(samples, *args, **kwargs))
+            return self._decided(without_prompt, partial(len, samples))
 
     def _encode(self, speech: torch.Tensor) -> None:
         """Encode an utterance, (samples,), to see whether it can be."""

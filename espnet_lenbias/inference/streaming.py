@@ -26,6 +26,7 @@ class StreamingSearchMixin(SearchOptionMixin):
 
     # None means something for these: time-synchronous search without a transducer.
     _filled_in: Mapping[str, Any] = {}
+    _streams = True
 
     @classmethod
     def _check_search(cls, search: str, options: Mapping[str, Any]) -> None:

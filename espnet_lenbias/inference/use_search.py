@@ -178,8 +178,8 @@ def check_has_nbest(model: Any) -> None:
     search = getattr(model, "beam_search", None)
     if not isinstance(search, BeamSearch):
         raise OptionError(
-            f"decide and confidence: this {type(model).__name__} does not decode with "
-            f"label-synchronous beam search: {_other_search(model)}: leave them out"
+            f"decide, confidence and times: this {type(model).__name__} does not decode "
+            f"with label-synchronous beam search: {_other_search(model)}: leave them out"
         )
 
 

@@ -1,14 +1,15 @@
-"""What is made of an n-best list: which one is the result, and how sure its words are.
+"""What is made of an n-best list: which one is the result, how sure and when its words are.
 
 These options stand beside `nbest`, not in `search_conf`: they are about what any search
 has found. No torch in here.
 """
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.registry import OTHER_DECODING
 from espnet_lenbias.options.values import count, number, switch
 
@@ -21,6 +22,10 @@ MAP, MBR = "map", "mbr"
 POSTERIOR, LABEL_PROBABILITY = "posterior", "label_probability"
 COMBINED = "combined"
 CONFIDENCES = (COMBINED, POSTERIOR, LABEL_PROBABILITY)
+
+# The values of `times`, beside a switch: by forced alignment with CTC, or by the
+# attention of the decoder.
+CTC, ATTENTION = "ctc", "attention"
 
 # So many hypotheses at most are compared with one another unless more are asked for:
 # what comes behind them has hardly any probability.
@@ -47,11 +52,16 @@ class PosteriorOptions:
     posterior_temperature: float = 1.0
     # Confidences are raised to the power of 1 / this: above 1 words are surer.
     confidence_temperature: float = 1.0
+    # Whether words and labels get times, and how: `CTC` or `ATTENTION`; true: by CTC
+    # where the model has it.
+    times: bool | str = False
 
     def __post_init__(self) -> None:
         if self.decide not in (MAP, MBR):
             raise ValueError(f"decide must be {MAP} or {MBR}, not {self.decide!r}")
-        object.__setattr__(self, "confidence", _confidence(self.confidence))
+        for key, names in (("confidence", CONFIDENCES), ("times", (CTC, ATTENTION))):
+            chosen = _switch_or_name(key, getattr(self, key), names)
+            object.__setattr__(self, key, chosen)
         if self.posterior_nbest is not None:
             n = count("posterior_nbest", self.posterior_nbest)
             object.__setattr__(self, "posterior_nbest", n)
@@ -63,7 +73,7 @@ class PosteriorOptions:
     @property
     def changes_results(self) -> bool:
         """Whether results are other than those of ESPnet."""
-        return self.decide == MBR or bool(self.confidence)
+        return self.decide == MBR or bool(self.confidence) or bool(self.times)
 
     def measure(self, search: str) -> str | None:
         """Return which confidence a search's words get, one of `CONFIDENCES`, if any."""
@@ -108,6 +118,12 @@ def add_posterior_options(group: argparse._ArgumentGroup) -> None:
         default=False,
         help="Whether the files word_confidence and label_confidence are written: true, "
         f"false, or which confidence: {' or '.join(CONFIDENCES)}",
+    )
+    group.add_argument(
+        "--times",
+        default=False,
+        help="Whether the files word_times and label_times are written, when each word "
+        f"is said: true, false, or how it is found: {CTC} or {ATTENTION}",
     )
     group.add_argument(
         "--posterior_nbest",
@@ -193,18 +209,42 @@ def _asked(options: PosteriorOptions) -> str:
     """Return what asks for an n-best list, as a decode config says it."""
     if options.decide == MBR:
         return f"decide: {MBR}"
-    value = options.confidence
-    return f"confidence: {str(value).lower() if value is True else value}"
+    key = "confidence" if options.confidence else "times"
+    value = getattr(options, key)
+    return f"{key}: {str(value).lower() if value is True else value}"
 
 
-def _confidence(value: object) -> bool | str:
-    if value in CONFIDENCES:
+def _switch_or_name(key: str, value: object, names: Sequence[str]) -> bool | str:
+    if value in names:
         return str(value)
     if value is None:
         return False
     try:
-        return switch("confidence", value)
+        return switch(key, value)
     except ValueError:
         raise ValueError(
-            f"confidence must be true, false, {' or '.join(CONFIDENCES)}, not {value!r}"
+            f"{key} must be true, false, {' or '.join(names)}, not {value!r}"
         ) from None
+
+
+def check_times(times: object, streams: bool, hears: bool) -> None:
+    """Verify that words of a tool can have times.
+
+    Args:
+        times: The option, as :class:`PosteriorOptions` has it.
+        streams: Whether the tool takes an utterance chunk by chunk.
+        hears: Whether it takes audio.
+
+    Raises:
+        OptionError: They cannot.
+    """
+    asked = f"times: {str(times).lower()}"
+    if times and not hears:
+        raise OptionError(
+            f"{asked}: a text has no times, only audio has: leave times out"
+        )
+    if times and streams:
+        raise OptionError(
+            f"{asked}: in streaming the audio of a word may be gone when it is certain: "
+            "leave times out, or decode whole utterances"
+        )

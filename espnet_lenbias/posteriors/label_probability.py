@@ -6,6 +6,7 @@ texts can say.
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -27,16 +28,27 @@ def label_probabilities(
         (n,) from 0 to 1; 1 for those of the primer, which were given.
     """
     given = [0.0] * (len(yseq) - len(label_scores))
-    scores = [*given, *label_scores][:-1]
-    found: list[float] = []
+    scores = [*given, *label_scores]
+    found = [scores[i] for i in label_positions(yseq, token_ids)]
+    return np.exp(np.minimum(found, 0.0))
+
+
+def label_positions(yseq: Sequence[int], token_ids: Sequence[int]) -> list[int]:
+    """Return where in a hypothesis the labels of its result stand.
+
+    Args:
+        yseq: Primer, labels, end label.
+        token_ids: See :func:`label_probabilities`.
+    """
+    found: list[int] = []
     rest = list(token_ids)
-    for label, score in zip(reversed(yseq[:-1]), reversed(scores)):
-        if rest and label == rest[-1]:
+    for i in range(len(yseq) - 2, -1, -1):
+        if rest and yseq[i] == rest[-1]:
             rest.pop()
-            found.append(score)
+            found.append(i)
     if rest:
         raise ValueError(f"the labels {list(token_ids)} are not those of {list(yseq)}")
-    return np.exp(np.minimum(found[::-1], 0.0))
+    return found[::-1]
 
 
 def mean_probability(score: float, n_labels: int, n: int) -> Floats:
@@ -96,6 +108,19 @@ def words_of_labels(
     grows = all(b - a in (0, 1) for a, b in zip([0, *places], places))
     complete = not places or places[-1] == n_words - 1 or not n_words
     return places if grows and complete else None
+
+
+def labels_that_say(
+    tokens: Sequence[str], text_of: Callable[[list[str]], str]
+) -> list[bool]:
+    """Return which labels change the words of the text: a space does not.
+
+    Args:
+        tokens: n labels.
+        text_of: Makes a text of tokens.
+    """
+    words = [text_of(list(tokens[:i])).split() for i in range(len(tokens) + 1)]
+    return [before != after for before, after in pairwise(words)]
 
 
 def word_probabilities(

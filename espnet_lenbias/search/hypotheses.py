@@ -26,24 +26,42 @@ class Score(float):
 
 
 class RatedHypothesis(EspnetHypothesis):
-    """ESPnet's hypothesis, with how sure it is, where that is asked for.
+    """ESPnet's hypothesis, with how sure it is and when it is said, where asked for.
 
     Attributes:
         posterior: The probability of the hypothesis among those of its n-best list;
             None: not asked for.
         word_confidence: A number from 0 to 1 for each word of its text; likewise.
         label_confidence: Likewise for each label of the result.
+        word_times: (start, end) in seconds of each word of its text; None: not asked
+            for, or not known.
+        label_times: Likewise for each label of the result.
     """
 
     posterior: float | None = None
     word_confidence: list[float] | None = None
     label_confidence: list[float] | None = None
+    word_times: list[tuple[float, float]] | None = None
+    label_times: list[tuple[float, float]] | None = None
 
     def _replace(self, **kwargs: Any) -> Self:
         own = {name: kwargs.pop(name, value) for name, value in vars(self).items()}
         replaced: Self = super()._replace(**kwargs)
         replaced.__dict__.update(own)
         return replaced
+
+
+def as_rated(hypothesis: Any) -> Any:
+    """Return a hypothesis that can carry confidence and times.
+
+    Raises:
+        TypeError: It is none of ESPnet's beam search.
+    """
+    if isinstance(hypothesis, RatedHypothesis):
+        return hypothesis
+    if isinstance(hypothesis, EspnetHypothesis):
+        return RatedHypothesis(*hypothesis)
+    raise TypeError(f"a {type(hypothesis).__name__} carries no confidence and no times")
 
 
 class Hypothesis(RatedHypothesis):

@@ -145,7 +145,7 @@ def test_every_option_of_espnets_tool_is_there():
     own = {"search": "espnet", "search_conf": {}, "decoder_dtype": None}
     own |= {"decide": "map", "confidence": False, "posterior_nbest": None}
     own |= {"posterior_temperature": 1.0, "confidence_temperature": 1.0}
-    own |= {"segments": None, "formats": []}
+    own |= {"segments": None, "formats": [], "times": False}
     # without either, how much is decoded together depends on the search
     assert ours == {**theirs, **own, "batch_size": None, "batch_bins": None}
 

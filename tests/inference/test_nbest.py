@@ -49,6 +49,10 @@ def fake_model(results, smoothing=0.0, search="explicit_length", **options):
     return model, lambda: results[: model.nbest]
 
 
+def chosen(model, decode):
+    return decided(model, decode, lambda: 0)
+
+
 def result(text, score, *label_probs):
     """One line of an n-best list; the last label is the end label's."""
     tokens = text.split()
@@ -72,7 +76,7 @@ def nbest():
 
 def test_nothing_is_done_unless_it_is_asked_for(nbest):
     model, decode = fake_model(nbest)
-    assert decided(model, decode) == nbest[:1]
+    assert chosen(model, decode) == nbest[:1]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +89,7 @@ def test_nothing_is_done_unless_it_is_asked_for(nbest):
 )
 def test_confidence(confidence, expected, nbest):
     model, decode = fake_model(nbest, confidence=confidence)
-    [(_, _, _, hyp)] = decided(model, decode)
+    [(_, _, _, hyp)] = chosen(model, decode)
     assert hyp.word_confidence == pytest.approx(expected)
     assert hyp.label_confidence == pytest.approx(expected)
     is_compared = confidence != "label_probability"
@@ -97,11 +101,11 @@ def test_label_smoothing_is_taken_back_where_confidences_are_combined(nbest):
     """Of e = .1 and 101 labels: .9 becomes 1, .1 + .001 - .0001 a ninth."""
     assert label_smoothing(fake_model(nbest, smoothing=0.1)[0]) == 0.1
     model, decode = fake_model(nbest, smoothing=0.1, confidence="combined")
-    [(_, _, _, hyp)] = decided(model, decode)
+    [(_, _, _, hyp)] = chosen(model, decode)
     half = (0.5 - 0.001) / (0.9 - 0.001)
     assert hyp.word_confidence == pytest.approx([7 / 8, half / 2])
     model, decode = fake_model(nbest, smoothing=0.1, confidence="label_probability")
-    assert decided(model, decode)[0][-1].word_confidence == pytest.approx([0.9, 0.5])
+    assert chosen(model, decode)[0][-1].word_confidence == pytest.approx([0.9, 0.5])
 
 
 def test_label_smoothing_that_the_search_takes_out_is_not_taken_out_again(nbest):
@@ -123,7 +127,7 @@ def test_temperatures(nbest):
         posterior_temperature=0.5,
         confidence_temperature=2,
     )
-    [(_, _, _, hyp)] = decided(model, decode)
+    [(_, _, _, hyp)] = chosen(model, decode)
     # squares: 16, 9 and 1
     assert hyp.posterior == pytest.approx(16 / 26)
     expected = [(25 / 26) ** 0.5, (16 / 26) ** 0.5]
@@ -135,7 +139,7 @@ def test_minimum_bayes_risk_and_the_confidences_of_its_words(nbest):
     # with B C at .2, A C has the fewest
     nbest = [*nbest[:2], result("B C", 0.2, 0.1, 0.4, 1.0)]
     model, decode = fake_model(nbest, decide="mbr", confidence="posterior", nbest=2)
-    first, second = decided(model, decode)
+    first, second = chosen(model, decode)
     assert (first[0], second[0]) == ("A C", "A B")
     assert first[-1].word_confidence == pytest.approx([7 / 9, 5 / 9])
     assert second[-1].word_confidence == pytest.approx([7 / 9, 4 / 9])
@@ -150,7 +154,7 @@ def test_lists_within_what_espnet_returns(nbest):
         ((nbest, other), lambda r: [r[0]]),
         ([(nbest, other), (nbest, other)], lambda r: [r[0][0], r[1][0]]),
     ):
-        found = decided(model, lambda results=results: results)
+        found = chosen(model, lambda results=results: results)
         assert type(found) is type(results)
         for [(text, _, _, hyp)] in places(found):
             assert (text, hyp.word_confidence) == (
@@ -167,7 +171,7 @@ def test_the_number_returned_is_as_it_was_whatever_happens(nbest):
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        decided(model, fail)
+        chosen(model, fail)
     assert model.nbest == 2
 
 

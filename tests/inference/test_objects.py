@@ -268,7 +268,9 @@ def test_a_transducer_says_so(name, transducer_loss, tmp_path, waves):
         OptionError, match="it is a transducer; search: espnet keeps it"
     ):
         ours(**model.files, **EXPLICIT)
-    with pytest.raises(OptionError, match="decide and confidence: .* a transducer"):
+    with pytest.raises(
+        OptionError, match="decide, confidence and times: .* a transducer"
+    ):
         ours(**model.files, decide="mbr")
     assert ours(**model.files, search="espnet")(waves["utt1"])
 

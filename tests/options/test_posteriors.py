@@ -2,7 +2,12 @@
 
 import pytest
 
-from espnet_lenbias.options.posteriors import PosteriorOptions, check_posteriors
+from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.posteriors import (
+    PosteriorOptions,
+    check_posteriors,
+    check_times,
+)
 
 
 def check(search="explicit_length", conf=None, options=None, **own):
@@ -36,6 +41,41 @@ def test_a_confidence_by_name_is_that_of_any_search(search):
 
 
 @pytest.mark.parametrize(
+    "value, expected",
+    [
+        (True, True),
+        ("true", True),
+        ("yes", True),
+        ("ctc", "ctc"),
+        ("attention", "attention"),
+        (False, False),
+        (None, False),
+        ("false", False),
+    ],
+)
+def test_times(value, expected):
+    options = check(times=value)
+    assert options.times is expected or options.times == expected
+    assert options.changes_results == bool(expected)
+    assert not options.uses_posteriors("explicit_length")  # one hypothesis is enough
+    assert options.n_compared("explicit_length", 16, 2) == 2
+
+
+@pytest.mark.parametrize(
+    "times, streams, hears, message",
+    [
+        (True, True, True, "times: true: in streaming the audio .*: leave times out"),
+        ("ctc", False, False, "times: ctc: a text has no times, .*: leave times out"),
+    ],
+)
+def test_tools_without_times(times, streams, hears, message):
+    with pytest.raises(OptionError, match=message):
+        check_times(times, streams, hears)
+    check_times(False, streams, hears)
+    check_times(times, False, True)
+
+
+@pytest.mark.parametrize(
     "own, beam_size, nbest, compared",
     [
         ({"confidence": True}, 16, 1, 16),
@@ -54,6 +94,8 @@ def test_so_many_hypotheses_are_compared(own, beam_size, nbest, compared):
         ("decide must be map or mbr, not 'MBR'", {"decide": "MBR"}),
         ("confidence must be true, false, combined or", {"confidence": "words"}),
         ("confidence must be true, false, combined or", {"confidence": 0.5}),
+        ("times must be true, false, ctc or attention", {"times": "words"}),
+        ("times must be true, false, ctc or attention", {"times": 0.5}),
         ("posterior_nbest must be a whole", {"posterior_nbest": 0, "decide": "mbr"}),
         ("posterior_temperature must be", {"posterior_temperature": 0}),
         ("posterior_temperature must be", {"posterior_temperature": "warm"}),
@@ -87,6 +129,13 @@ def test_what_is_wrong_is_named(message, own):
 def test_what_does_not_go_with_it_is_named(message, conf, options):
     with pytest.raises(ValueError, match=message):
         check(conf=conf, options=options, confidence=True)
+
+
+@pytest.mark.parametrize("times", [True, "ctc"])
+def test_there_are_no_times_without_a_search(times):
+    message = f"times: {str(times).lower()}: ctc_greedy: the best path"
+    with pytest.raises(ValueError, match=message):
+        check(options={"ctc_greedy": True}, times=times)
 
 
 def test_a_beam_of_one_has_label_probabilities():

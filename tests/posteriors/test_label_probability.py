@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from espnet_lenbias.posteriors.label_probability import (
+    label_positions,
     label_probabilities,
+    labels_that_say,
     mean_probability,
     word_probabilities,
     words_of_labels,
@@ -34,6 +36,19 @@ def test_labels_that_are_no_output_are_left_out():
     assert label_probabilities(yseq, scores, [1, 2, 2]) == pytest.approx(
         [0.1, 0.3, 0.4]
     )
+
+
+def test_positions_of_labels():
+    """Of labels that stand twice the last ones count, as nothing but beginnings is cut."""
+    assert label_positions([SOS, 1, BLANK, 2, 2, EOS], [1, 2, 2]) == [1, 3, 4]
+    assert label_positions([SOS, 1, 2, 1, EOS], [2, 1]) == [2, 3]
+    assert label_positions([SOS, EOS], []) == []
+
+
+def test_spaces_say_nothing():
+    text_of = "".join
+    assert labels_that_say(["A", " ", "B", "C"], text_of) == [True, False, True, True]
+    assert labels_that_say([], text_of) == []
 
 
 def test_a_score_above_zero_is_certain_and_no_more():

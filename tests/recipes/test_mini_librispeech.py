@@ -1,6 +1,7 @@
 """The bundled model and audio through every way of choosing a search."""
 
 import csv
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,12 @@ DECODING = {"beam_size": 8, "ctc_weight": 0.0, "lm_weight": 0.0}
 def utterances(name: str) -> list[Utterance]:
     """Return a set of the bundled audio, the longest utterances first."""
     return sorted(read_set(SLICE, name), key=lambda u: -len(u.reference.split()))
+
+
+needs_engines = pytest.mark.skipif(
+    not all(map(shutil.which, ("espeak-ng", "flite"))),
+    reason="needs speech engines: apt-get install espeak-ng flite",
+)
 
 
 @pytest.fixture(scope="module")
@@ -318,7 +325,63 @@ def test_long_audio_is_cut_and_measured(model, tmp_path):
     assert 20 * np.log10(difference.std()) == pytest.approx(-60, abs=0.1)
 
 
-@pytest.mark.parametrize("program", ["confidence.py --models", "long_audio.py --model"])
+# --- Times of words -------------------------------------------------------------------
+
+
+@needs_engines
+def test_times_of_words_are_compared_with_those_of_the_engines(tmp_path):
+    options = "--sets dev-clean --beam_size 4 --ctc_leads 0 1.5"
+    command = [
+        *(sys.executable, str(RECIPE / "word_times.py"), *options.split()),
+        *("--models", PACKED, "--output_dir", str(tmp_path)),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    with (tmp_path / "word_times.csv").open() as f:
+        rows = {row["method"]: row for row in csv.DictReader(f)}
+    assert set(rows) == {"ctc, 0 frames", "ctc", "attention"}
+    assert len({row["words"] for row in rows.values()}) == 1
+    late = float(rows["ctc, 0 frames"]["late"]) - float(rows["ctc"]["late"])
+    assert late == pytest.approx(60, abs=15)  # frames are of 40 ms and a bit
+    assert float(rows["ctc"]["within_100"]) > 90
+    assert float(rows["attention"]["within_200"]) > 90
+    starts = read_text(tmp_path / "word_starts")
+    chosen = utterances("dev-clean")
+    references = {u.key: u.reference.split() for u in chosen if u.key in starts}
+    assert len(references) == 10
+    for key, line in starts.items():
+        seconds = [float(word) for word in line.split() if word != "-"]
+        assert len(line.split()) == len(references[key])
+        assert seconds == sorted(seconds)
+
+
+@needs_engines
+@pytest.mark.parametrize("engine", ["espeak-ng", "flite"])
+def test_the_engines_libraries_say_what_their_programs_do(engine, tmp_path):
+    """Sample by sample, so what they tell of the words is of the corpus."""
+    script = (
+        "import subprocess, sys; import soundfile\n"
+        "from local.spoken_words import say\n"
+        "from local.voices import Speaker, command\n"
+        "voice, pitch = sys.argv[1:3]\n"
+        "flite = voice == 'slt'\n"
+        "engine = 'flite' if flite else 'espeak-ng'\n"
+        "speaker = Speaker(1, engine, voice, int(pitch), 1.3, 1.05)\n"
+        "text = 'THE GREY HORSE SANG'\n"
+        "spoken = say(speaker, text)\n"
+        "subprocess.run(command(speaker, text.lower(), sys.argv[3]), check=True)\n"
+        "wave, rate = soundfile.read(sys.argv[3], dtype='int16')\n"
+        "assert rate == spoken.rate and (wave == spoken.wave).all()\n"
+        "assert len(spoken.starts) == 4\n"
+    )
+    voice = ("slt", "180") if engine == "flite" else ("en-gb+f5", "50")
+    command = [sys.executable, "-c", script, *voice, str(tmp_path / "a.wav")]
+    subprocess.run(command, check=True, cwd=RECIPE)
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["confidence.py --models", "long_audio.py --model", "word_times.py --models"],
+)
 def test_a_model_that_is_not_there_is_named_at_once(program):
     name, option = program.split()
     command = [sys.executable, str(RECIPE / name), option, "gone.zip"]

@@ -109,16 +109,21 @@ def draw_speakers(rng, sets):
     return out
 
 
+def engine_rate(speaker):
+    """The engine's own figure for the speed: words a minute, or flite's stretch."""
+    rate = speaker.rate * speaker.tract  # resampling by tract slows the speech down
+    return round(1 / rate, 3) if speaker.engine == "flite" else round(160 * rate)
+
+
 def command(speaker, text, path):
     """The command line that writes `text`, spoken by `speaker`, to `path`."""
-    rate = speaker.rate * speaker.tract  # resampling by tract slows the speech down
     if speaker.engine == "flite":
         return [
             "flite",
             "-voice",
             speaker.voice,
             "--setf",
-            f"duration_stretch={1 / rate:.3f}",
+            f"duration_stretch={engine_rate(speaker):.3f}",
             "--setf",
             f"int_f0_target_mean={speaker.pitch}",
             "-t",
@@ -133,7 +138,7 @@ def command(speaker, text, path):
         "-p",
         str(int(speaker.pitch)),
         "-s",
-        str(round(160 * rate)),
+        str(engine_rate(speaker)),
         "-w",
         path,
         text,
@@ -158,8 +163,14 @@ def speak(speaker, text):
                 f"{run.stderr.strip()}"
             )
         wave, rate = soundfile.read(path, dtype="float32")
-    wave = soxr.resample(wave, rate / speaker.tract, SAMPLE_RATE).astype(np.float32)
+    return trim(wave, rate, speaker.tract)[0]
+
+
+def trim(wave, rate, tract):
+    """An engine's wave as `speak` has it, and the seconds that are cut off before it."""
+    wave = soxr.resample(wave, rate / tract, SAMPLE_RATE).astype(np.float32)
     loud = np.flatnonzero(np.abs(wave) > 0.01 * np.abs(wave).max())
     pad = SAMPLE_RATE // 10
-    wave = wave[max(0, loud[0] - pad) : loud[-1] + pad]
-    return wave * (0.05 / np.sqrt(np.mean(wave**2)))
+    first = max(0, loud[0] - pad)
+    wave = wave[first : loud[-1] + pad]
+    return wave * (0.05 / np.sqrt(np.mean(wave**2))), first / SAMPLE_RATE

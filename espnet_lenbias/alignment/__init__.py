@@ -1,0 +1,1 @@
+"""Which frames labels and words belong to: pure functions, without ESPnet."""
