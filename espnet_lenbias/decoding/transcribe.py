@@ -10,10 +10,11 @@ model is of:
     --config conf/decode.yaml  --beam_size 64  --confidence true  --formats json,trn
     --lang_sym eng  --task_sym st_deu  --ngpu 1
 
-What is not said is as ESPnet has it, but that the search is explicit_length, and that the
-weight of CTC is 0 where the model has none. The same command goes on with a run that was
-interrupted. Exit status: 0; 1 if files failed, which are named at the end; 2 for a
-mistake in the options.
+What is not said is as ESPnet has it, but that the search is explicit_length, that the
+weights of CTC and of a language model are 0 where the model has none, and that words get
+times where formats need them. The same command goes on with a run that was interrupted.
+Exit status: 0; 1 if files failed, which are named at the end; 2 for a mistake in the
+options.
 """
 
 import argparse
@@ -42,6 +43,7 @@ from espnet_lenbias.options.data_files import DATA
 from espnet_lenbias.options.decoding import get_parser as inference_parser
 from espnet_lenbias.options.decoding import parse, peek_config
 from espnet_lenbias.options.espnet_tools import Tool
+from espnet_lenbias.options.formats import need_times
 from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.packed_model import check_owner, model_files
 from espnet_lenbias.options.tool_choice import (
@@ -171,7 +173,8 @@ def decoding_options(
     parser.prog, parser.usage = _PROG, _USAGE
     # Short forms of the command's own options would be taken for those of decoding.
     parser.allow_abbrev = False
-    parser.set_defaults(**_DEFAULTS)
+    said = _said(rest, "formats")
+    parser.set_defaults(**_DEFAULTS, times=need_times(said.get("formats")))
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     for action in parser._actions:
         if action.dest == DATA:
@@ -216,16 +219,22 @@ def _weigh_what_is_there(
         has_lm: Whether there is a language model.
         rest: The command line, which tells what was said; so does its decode config.
     """
-    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for key in ("config", "ctc_weight", "lm_weight"):
-        finder.add_argument(f"--{key}")
-    found = vars(finder.parse_known_args(rest)[0])
-    said = {key for key, value in found.items() if value is not None}
-    said |= peek_config(found["config"]).keys()
+    said = _said(rest, "ctc_weight", "lm_weight")
     has_ctc = section(config, "model_conf").get("ctc_weight", _CTC_WEIGHT) != 0
     for key, is_there in (("ctc_weight", has_ctc), ("lm_weight", has_lm)):
         if not is_there and key not in said:
             setattr(args, key, 0.0)
+
+
+def _said(rest: Sequence[str], *keys: str) -> dict[str, Any]:
+    """Return what a command line, and its decode config, say of these options."""
+    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for key in ("config", *keys):
+        finder.add_argument(f"--{key}")
+    found = vars(finder.parse_known_args(rest)[0])
+    config = peek_config(found.pop("config"))
+    of_config = {key: config[key] for key in keys if key in config}
+    return of_config | {k: value for k, value in found.items() if value is not None}
 
 
 def _show(args: argparse.Namespace, rows: Mapping[str, ResultRow]) -> None:

@@ -55,7 +55,7 @@ def check_one_channel(wave: Audio, name: str = "the audio") -> None:
     Raises:
         AudioError: It has several.
     """
-    if wave.ndim > 1:
+    if wave.ndim > 1 and wave.shape[1] > 1:
         raise AudioError(
             f"{name} has {wave.shape[1]} channels, and a model of S2T takes one: give "
             "one of them, or their mean"

@@ -44,13 +44,7 @@ def check_formats(formats: Any, options: Mapping[str, Any]) -> list[str]:
     Raises:
         OptionError: There is no such format, or it needs what is not asked for.
     """
-    if isinstance(formats, str):
-        formats = [name.strip() for name in formats.split(",") if name.strip()]
-    if not isinstance(formats, list | tuple | None):
-        raise OptionError(
-            f"formats must be a list of names, such as [{CTM}, {JSON}], not {formats!r}"
-        )
-    asked: list[str] = list(dict.fromkeys(map(str, formats or [])))
+    asked = _names(formats)
     for name in asked:
         if name not in FORMATS:
             raise OptionError(
@@ -63,3 +57,19 @@ def check_formats(formats: Any, options: Mapping[str, Any]) -> list[str]:
                 f"for: say times: true, too (--times true), or leave {name} out"
             )
     return asked
+
+
+def need_times(formats: Any) -> bool:
+    """Tell whether formats, see :func:`check_formats`, are nothing without times."""
+    return any(name in _OF_TIMES for name in _names(formats))
+
+
+def _names(formats: Any) -> list[str]:
+    """Return the names of formats, each once; they may be wrong."""
+    if isinstance(formats, str):
+        formats = [name.strip() for name in formats.split(",") if name.strip()]
+    if not isinstance(formats, list | tuple | None):
+        raise OptionError(
+            f"formats must be a list of names, such as [{CTM}, {JSON}], not {formats!r}"
+        )
+    return list(dict.fromkeys(map(str, formats or [])))

@@ -233,7 +233,10 @@ def test_a_translator_of_texts_is_refused(packed, tmp_path, wav_scp, capsys):
     [
         (["--longest", "0.5"], "longest is 0.5: it is 1 s or longer"),
         (["--beam_size", "0"], "beam_size must be a whole number of 1 or more"),
-        (["--formats", "vtt"], "formats: vtt holds the time of each word"),
+        (
+            ["--formats", "vtt", "--times", "false"],
+            "formats: vtt holds the time of each word",
+        ),
         (["--segments", "wav.scp"], "segments: what to transcribe is named as FILE"),
         (["--key_file", "wav.scp"], "key_file: what to transcribe is named as FILE"),
         (
@@ -287,6 +290,22 @@ def test_weights(conf, has_lm, options, expected, tmp_path, monkeypatch):
     args = transcribe.decoding_options(espnet_tools.ASR, own, ["a.wav", *options])
     transcribe._weigh_what_is_there(args, {"model_conf": conf}, has_lm, options)
     assert (args.ctc_weight, args.lm_weight) == expected
+
+
+def test_formats_that_need_times_bring_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("decode.yaml").write_text("formats: [json, srt]\n")
+    own = argparse.Namespace(output_dir=Path("out"), model="tag")
+
+    def times(*options):
+        words = ["a.wav", *options]
+        return transcribe.decoding_options(espnet_tools.ASR, own, words).times
+
+    assert times() is False
+    assert times("--formats", "json,trn") is False
+    assert times("--formats", "json,ctm") is True
+    assert times("--config", "decode.yaml") is True
+    assert times("--formats", "srt", "--times", "attention") == "attention"
 
 
 # --- On the screen --------------------------------------------------------------------
