@@ -13,7 +13,7 @@ _PLACES = ("{}", "1best_recog/{}", "logdir/output.*/1best_recog/{}")
 # The result files that are read.
 _READ = (
     *("text", "text_nospecial", "score", "original_score", "steps", "stopped"),
-    *("token_int", "word_confidence"),
+    *("token_int", "word_confidence", "word_times"),
 )
 
 T = TypeVar("T")

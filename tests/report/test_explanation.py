@@ -10,15 +10,13 @@ import pytest
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
 from espnet_lenbias.espnet_compat import BeamSearch
 from espnet_lenbias.report.explanation import (
-    Running,
     SimpleStepLine,
     StepLine,
-    best_running,
     explain,
-    recorded_running,
     step_lines,
     why_stopped,
 )
+from espnet_lenbias.report.running import Running, best_running, recorded_running
 from espnet_lenbias.search.trace import Trace
 from tests.toys import TableScorer, build, encoder_output, logs
 

@@ -1,0 +1,37 @@
+"""The values of result files: how they are read, and whether they are of the same run."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def check_words(
+    folder: Path,
+    texts: Mapping[str, str],
+    name: str,
+    values: Mapping[str, Sequence[Any]],
+) -> None:
+    """Verify that a file has a value for each word."""
+    for key in sorted(values.keys() & texts.keys()):
+        n_words, n_values = len(texts[key].split()), len(values[key])
+        if n_words != n_values:
+            raise ValueError(
+                f"{folder}: {key} has {n_words} words in `text` and {n_values} values in "
+                f"`{name}`: one of the files is of another run"
+            )
+
+
+def numbers(values: str) -> list[float]:
+    """Read ``0.98 0.5``."""
+    return [float(value) for value in values.split()]
+
+
+def times(values: str) -> list[tuple[float, float]]:
+    """Read ``0.12-0.45 0.48-0.91``."""
+    pairs = [value.split("-") for value in values.split()]
+    return [(float(start), float(end)) for start, end in pairs]
+
+
+def score(value: str) -> float:
+    """Read a score as ESPnet writes it: ``-1.5`` or ``tensor(-1.5, device='cuda:0')``."""
+    return float(value.removeprefix("tensor(").partition(",")[0].removesuffix(")"))
