@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # What LibriSpeech's recipes call the set of the paper's error analysis.
 _USUAL_DETAIL = ("dev-other", "dev_other")
 
-# Utterances of the page: 100 of 15 s are 6 MB of audio.
+# Utterances of the page: 100 of 15 s are 7 MB of audio.
 _PAGE_UTTERANCES = 100
 _ALL = "all"
 
