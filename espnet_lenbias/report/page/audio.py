@@ -28,8 +28,8 @@ FULL = 100
 # MP3 is what every browser plays. These rates need no change; others become the last.
 _RATES = (8000, 11025, 12000, 16000)
 
-# About 27 kbit/s at 16 kHz: a minute is 270 kB within a page. With a constant rate, the file
-# would not tell players to leave out the 69 ms of silence that the encoder puts first.
+# About 27 kbit/s at 16 kHz: a minute is 270 kB within a page. With a constant rate the
+# file would not tell players to leave out the 69 ms of silence that the encoder adds.
 _MP3 = {
     "format": "MP3",
     "subtype": "MPEG_LAYER_III",

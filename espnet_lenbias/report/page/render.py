@@ -1,6 +1,7 @@
 """HTML made of a page's data: one file that needs no other, and no network."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,6 @@ def page(template: str, data: Mapping[str, Any]) -> str:
     # Here, not above: they are an extra of this package.
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
-    from vl_convert import javascript_bundle
 
     environment = Environment(
         loader=PackageLoader(__package__, "assets"),
@@ -51,6 +51,14 @@ def page(template: str, data: Mapping[str, Any]) -> str:
         data=data,
         style=ours("page.css"),
         scripts=[ours(name) for name in _SCRIPTS],
-        # A script ends at the first sign of its end, even within a string.
-        charts=Markup(javascript_bundle(_VEGA).replace("</script", "<\\/script")),
+        charts=Markup(_vega()),
     )
+
+
+@cache
+def _vega() -> str:
+    """Return Vega as a script, which takes a second or more to put together."""
+    from vl_convert import javascript_bundle
+
+    # A script ends at the first sign of its end, even within a string.
+    return javascript_bundle(_VEGA).replace("</script", "<\\/script")
