@@ -1,5 +1,6 @@
 """The values of result files: how they are read, and whether they are of the same run."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,13 @@ def numbers(values: str) -> list[float]:
 
 def times(values: str) -> list[tuple[float, float]]:
     """Read ``0.12-0.45 0.48-0.91``."""
-    pairs = [value.split("-") for value in values.split()]
-    return [(float(start), float(end)) for start, end in pairs]
+    pairs = []
+    for value in values.split():
+        start, end = map(float, value.split("-"))
+        if not (math.isfinite(start) and math.isfinite(end)):
+            raise ValueError(f"{value} is no time")
+        pairs.append((start, end))
+    return pairs
 
 
 def score(value: str) -> float:

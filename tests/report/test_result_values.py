@@ -11,9 +11,9 @@ def test_how_values_are_written():
     assert score("tensor(-1.5, device='cuda:0')") == -1.5
 
 
-@pytest.mark.parametrize("value", ["0.12", "0.1-x", "0.1-0.2-0.3"])
+@pytest.mark.parametrize("value", ["0.12", "0.1-x", "0.1-0.2-0.3", "0-nan"])
 def test_what_is_no_time(value):
-    with pytest.raises(ValueError, match="unpack|float"):
+    with pytest.raises(ValueError, match="unpack|float|no time"):
         times(value)
 
 

@@ -10,6 +10,9 @@ from espnet_lenbias.report.tables import write_text
 # The one function of Vega's that charts.js calls.
 _VEGA = "window.vegaEmbed = vegaEmbed;"
 
+# NaN and infinity would stop the page's scripts.
+_JSON = {"allow_nan": False, "separators": (",", ":")}
+
 _SCRIPTS = ("tables.js", "player.js", "charts.js")
 
 
@@ -40,6 +43,7 @@ def page(template: str, data: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.policies["json.dumps_kwargs"] = _JSON
 
     def ours(name: str) -> Markup:
         """Return a file of ours as it stands."""

@@ -1,6 +1,7 @@
 """The utterances of a page: which ones, and what each search made of them."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -61,7 +62,11 @@ def utterance(
         chosen: The utterance.
         audio: Gives its audio, see :func:`espnet_lenbias.report.page.audio.page_audio`.
     """
-    of_set = [c for c in cells_of(cells, chosen.dataset) if chosen.key in c.keys]
+    of_set = [
+        cell
+        for cell in cells_of(cells, chosen.dataset)
+        if chosen.key in cell.decoding.texts
+    ]
     reference = of_set[0].references.texts[chosen.key].split()
     texts = [" ".join(cell.decoding.texts[chosen.key].split()) for cell in of_set]
     names = _joined(zip(texts, map(_name, of_set)))
@@ -117,7 +122,7 @@ def spoken(
         "text": text,
         "kinds": kinds,
         "times": None if times is None else [list(pair) for pair in times],
-        "confidence": None if confidence is None else [round(x, 3) for x in confidence],
+        "confidence": None if confidence is None else list(map(_rounded, confidence)),
     }
 
 
@@ -132,6 +137,11 @@ def first_shown(rows: Sequence[Mapping[str, Any]]) -> int:
         return row["times"] is not None, row["confidence"] is not None, place
 
     return max(range(len(rows)), key=known)
+
+
+def _rounded(value: float) -> float | None:
+    """Return a confidence; None of NaN, which JSON does not have."""
+    return None if math.isnan(value) else round(value, 3)
 
 
 def _name(cell: Cell) -> str:

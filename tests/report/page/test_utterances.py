@@ -1,3 +1,5 @@
+import math
+
 from espnet_lenbias.report.page.utterances import (
     Chosen,
     asked_for,
@@ -98,6 +100,7 @@ def test_words_at_their_times():
         "confidence": [1.0, 0.5],
     }
     assert spoken("")["times"] is None
+    assert spoken("a b", confidence=[math.nan, 0.5])["confidence"] == [None, 0.5]
 
 
 def test_cells_that_have_not_decoded_it_are_left_out():

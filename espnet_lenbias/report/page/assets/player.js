@@ -138,9 +138,10 @@
       const told = [];
       word.className = "word";
       word.textContent = text;
-      if (row.confidence !== null) {
-        word.classList.add(sureness(row.confidence[i]));
-        told.push(`confidence ${row.confidence[i].toFixed(2)}`);
+      const confidence = row.confidence?.[i] ?? null;
+      if (confidence !== null) {
+        word.classList.add(sureness(confidence));
+        told.push(`confidence ${confidence.toFixed(2)}`);
       }
       if (KINDS[row.kinds[i]]) {
         word.classList.add("wrong");
