@@ -301,6 +301,16 @@ def test_no_page_scrolls_sideways(show, report, explained, size, scheme):
         assert wide <= there
 
 
+def test_long_names_on_a_phone(show, tmp_path):
+    exp, data = write_decodings(tmp_path)
+    for tag, row in {"simple_4": "simple + " * 10, "simple_16": "x" * 80}.items():
+        config = exp / tag / "decode.yaml"
+        config.write_text(f"{config.read_text()}row: {row}\n")
+    page = show(report_page(exp, data), PHONE)
+    card(page, "utt1").locator(".words .word").last.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
 def test_dark_is_dark(show, report):
     page = show(report, color_scheme="dark")
     ground = "getComputedStyle(document.body).backgroundColor"
