@@ -28,9 +28,9 @@ BEAMS = (4, 16, 64, 256)
 OPTIONS = ("--ctc_weight", "0.0", "--lm_weight", "0.0")
 WITH_WORDS = ("--confidence", "true", "--times", "true", "--log_level", "WARNING")
 
-# An utterance on which the searches differ, and the one whose search is followed.
-KEY = "3001-30010-0000"
-POSITION = 36
+# An utterance on which the searches differ; one whose search is followed, and up to where.
+DIFFERS = "3009-30090-0000"
+FOLLOWED, POSITION = "3006-30060-0000", 16
 
 COLOURS = 128  # of a picture, which so is small
 
@@ -76,7 +76,7 @@ def make_pages(folder: Path) -> tuple[Path, Path]:
     command = Path(sys.executable).with_name("espnet-lenbias")
     run(command, "report", folder / "exp", "--data", folder / "data", "--html")
     run(
-        *(command, "explain", files[KEY], "--model", MODEL, "--beam_size", "16"),
+        *(command, "explain", files[FOLLOWED], "--model", MODEL, "--beam_size", "16"),
         *(*OPTIONS, "--html", "--output_dir", folder),
     )
     (explained,) = folder.glob("*.html")
@@ -90,9 +90,9 @@ def run(*command: object) -> None:
 
 def take_pictures(browser: Browser, report: Path, explained: Path) -> None:
     """Open the pages and save what they show."""
-    page = opened(browser, report, width=1100, height=1000)
+    page = opened(browser, report, width=1100, height=960)
     save(page.screenshot(), "report")
-    card = page.locator(f'details[data-key="{KEY}"]')
+    card = page.locator(f'details[data-key="{DIFFERS}"]')
     card.locator("summary").click()
     card.locator(".words .word").last.wait_for()
     save(card.screenshot(), "utterance")

@@ -129,8 +129,11 @@ def report_page(
 
 
 def _untold(lines: Sequence[Any]) -> set[str]:
-    """Return the columns that tell nothing: tags, counts of 0, what is all the same."""
-    names = {"tag"}
+    """Return the columns that tell nothing: tags, counts of 0, what is all the same.
+
+    How long references are the head of the page says.
+    """
+    names = {"tag", "mean_reference_words"}
     for name in ("missing", "failed", "lm_weight"):
         if not any(getattr(line, name, 0) for line in lines):
             names.add(name)

@@ -116,7 +116,7 @@ def _colour(colours: dict[str, str]) -> dict[str, Any]:
         "type": "nominal",
         "title": None,
         "scale": {"domain": list(colours), "range": list(colours.values())},
-        "legend": {"orient": "bottom", "symbolType": "square"},
+        "legend": {"orient": "bottom", "symbolType": "square", "symbolOpacity": 1},
     }
 
 
