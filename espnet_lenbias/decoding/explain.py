@@ -1,10 +1,11 @@
 """``espnet-lenbias explain``: what a search does with one audio file or text.
 
 Prints what is kept at each position N and why the search stops, then the hypotheses it
-has found; draws the same as a plot. The model says whose tool it is: recognition, speech
-translation, OWSM, spoken language understanding; or translation of texts, where TEXT
-takes the place of AUDIO. Search, weights and all else come from a decode config and from
-options, those of espnet_lenbias.bin.asr_inference or of the other tool:
+has found; draws the same as a plot, and with --html as a page to look at and listen to.
+The model says whose tool it is: recognition, speech translation, OWSM, spoken language
+understanding; or translation of texts, where TEXT takes the place of AUDIO. Search,
+weights and all else come from a decode config and from options, those of
+espnet_lenbias.bin.asr_inference or of the other tool:
 
     --config conf/decode.yaml  --search simple  --search_conf length_norm=true
     --beam_size 64  --ctc_weight 0.0  --lm_weight 0.6  --nbest 5  --ngpu 1

@@ -1,4 +1,4 @@
-"""``espnet-lenbias report``: tables and plots of decodings that are on disk.
+"""``espnet-lenbias report``: tables, plots and a page of decodings that are on disk.
 
 DIR holds a folder for each row of the tables, with what was decoded: DIR/<row>/<set>/text
 (asr.sh) or DIR/<row>/<set>/1best_recog/text, with the files `score`, `original_score`,

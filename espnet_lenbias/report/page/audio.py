@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 import numpy as np
 import soundfile
-from scipy.signal import resample_poly
 
 from espnet_lenbias.options.audio_files import check_audio_file
 from espnet_lenbias.options.data_files import read_lines
@@ -142,6 +141,8 @@ def _read(source: Source) -> tuple[np.ndarray, int]:
 def _embedded(samples: np.ndarray, rate: int) -> str:
     """Return samples as a data URI of MP3."""
     if rate not in _RATES:
+        from scipy.signal import resample_poly  # here, not above: it takes long to load
+
         common = math.gcd(rate, _RATES[-1])
         samples = resample_poly(samples, _RATES[-1] // common, rate // common)
         rate = _RATES[-1]

@@ -1,6 +1,7 @@
 """The files as a parser of HTML reads them."""
 
 import json
+import sys
 
 import lxml.html
 import pytest
@@ -202,7 +203,9 @@ def test_a_page_is_written_whole_and_through_no_link(tmp_path):
     assert report_page(exp, data).read_bytes() == first
 
 
-def test_a_report_without_a_page(tmp_path):
+def test_a_report_without_a_page_needs_no_extra(tmp_path, monkeypatch):
+    for module in ("jinja2", "vl_convert"):
+        monkeypatch.setitem(sys.modules, module, None)
     exp, data = write_decodings(tmp_path)
     assert main([str(exp), "--data", str(data)]) == 0
     assert not list((exp / "report").glob("*.html"))
