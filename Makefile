@@ -7,6 +7,7 @@
 # make test-often    all tests ten times, five of them on a busy machine
 # make test-202511   the tests with ESPnet 202511, in an environment of their own
 # make docs          the documentation, in docs/_build
+# make screenshots   the pictures of the pages in docs/images; needs chromium
 # make dist          sdist and wheel in dist/, checked and tried; see REPOSITORY_URL below
 # make bench         time and memory of the searches against ESPnet's own
 
@@ -44,7 +45,7 @@ $(OLD_PYTHON): CANDIDATES = python3.11 python3 $(wildcard $(PYENV)/3.11*/bin/pyt
 $(OLD_PYTHON): IS_RIGHT = sys.version_info[:2] == (3, 11)
 $(OLD_PYTHON): WANTED = 3.11
 
-.PHONY: venv install demo lint test test-fast test-often test-202511 docs dist bench
+.PHONY: venv install demo lint test test-fast test-often test-202511 docs screenshots dist bench
 
 venv: $(PYTHON)
 
@@ -115,3 +116,6 @@ docs: install
 	@rm -rf docs/reference
 	$(PYTHON) -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build
 	@echo "the documentation is in docs/_build/index.html"
+
+screenshots: install
+	$(PYTHON) docs/screenshots.py

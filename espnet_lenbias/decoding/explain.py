@@ -1,10 +1,11 @@
 """``espnet-lenbias explain``: what a search does with one audio file or text.
 
 Prints what is kept at each position N and why the search stops, then the hypotheses it
-has found; draws the same as a plot. The model says whose tool it is: recognition, speech
-translation, OWSM, spoken language understanding; or translation of texts, where TEXT
-takes the place of AUDIO. Search, weights and all else come from a decode config and from
-options, those of espnet_lenbias.bin.asr_inference or of the other tool:
+has found; draws the same as a plot, and with --html as a page to look at and listen to.
+The model says whose tool it is: recognition, speech translation, OWSM, spoken language
+understanding; or translation of texts, where TEXT takes the place of AUDIO. Search,
+weights and all else come from a decode config and from options, those of
+espnet_lenbias.bin.asr_inference or of the other tool:
 
     --config conf/decode.yaml  --search simple  --search_conf length_norm=true
     --beam_size 64  --ctc_weight 0.0  --lm_weight 0.6  --nbest 5  --ngpu 1
@@ -26,6 +27,11 @@ from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.decoding import get_parser as inference_parser
 from espnet_lenbias.options.decoding import parse, show_cause
 from espnet_lenbias.options.espnet_tools import Tool
+from espnet_lenbias.options.html_page import (
+    add_html_options,
+    audio_choice,
+    check_html_options,
+)
 from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.packed_model import check_owner, model_files
 from espnet_lenbias.options.posteriors import PosteriorOptions
@@ -41,9 +47,10 @@ from espnet_lenbias.options.values import finite
 
 _PROG = "espnet-lenbias explain"
 _USAGE = (
-    f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [--doubtful SCORE] "
+    f"{_PROG} AUDIO --model MODEL [--output_dir DIR] [--html] [--doubtful SCORE] "
     "[--text TEXT] [--tool TOOL] [decoding options]"
 )
+_NO_AUDIO = "a text is explained, without audio"
 _DEFAULTS = {"search": "explicit_length", "nbest": 5}
 
 
@@ -75,7 +82,7 @@ def get_parser() -> argparse.ArgumentParser:
         "--output_dir",
         type=Path,
         default=Path("explained"),
-        help="gets the plot (default: explained)",
+        help="gets the plot, and the page (default: explained)",
     )
     add(
         "--doubtful",
@@ -84,6 +91,7 @@ def get_parser() -> argparse.ArgumentParser:
         help="say that a result with a lower original score per label is not to be "
         "trusted; `espnet-lenbias report` of a development set tells such a score",
     )
+    add_html_options(parser, "beside the plot, with its name")
     add_tool_option(parser)
     return parser
 
@@ -97,7 +105,9 @@ def main(cmd: Sequence[str] | None = None) -> int:
     try:
         tool = choose_tool(cmd)
         args = decoding_options(tool, own, rest)
+        check_html_options(own)
         given = input_of(tool, args.input, own.text)
+        how = audio_choice(own.html_audio, given.audio is not None, _NO_AUDIO)
         files = model_files(own.model)
         check_tool(tool, own.model, files)
         check_owner(own.model, files, tool)
@@ -126,13 +136,18 @@ def main(cmd: Sequence[str] | None = None) -> int:
         # e.g. audio too short for the encoder, a model that is a transducer
         parser.exit(1, f"{parser.prog}: error: {given.source}: {reason(e)}\n")
     print(f"{title}\n\n{explanation.text}")
-    if explanation.figure is not None:
-        name = f"{given.name}_{args.search}_beam{args.beam_size}.png"
-        try:
-            save(explanation.figure, own.output_dir / name)
-        except OSError as e:
-            parser.exit(2, f"{parser.prog}: error: the plot: {e}\n")
-        print(f"plot: {own.output_dir / name}")
+    name = f"{given.name}_{args.search}_beam{args.beam_size}"
+    try:
+        if explanation.figure is not None:
+            plot = own.output_dir / f"{name}.png"
+            save(explanation.figure, plot)
+            print(f"plot: {plot}")
+        if own.html:
+            page = own.output_dir / f"{name}.html"
+            _write_page(page, explanation.searched, title, given, how)
+            print(f"page: {page}")
+    except OSError as e:
+        parser.exit(2, f"{parser.prog}: error: the plot or the page: {e}\n")
     return 0
 
 
@@ -152,6 +167,18 @@ def _explained(
     data, left_out = prepared(model, tool, given.data)
     _warn(f"{given.source} {left_out}" if left_out else "")
     return explain(model, data, title, doubtful)
+
+
+def _write_page(path: Path, searched: Any, title: str, given: Input, how: str) -> None:
+    """Write the page to look at and listen to."""
+    from espnet_lenbias.report.page.audio import Source, page_audio
+    from espnet_lenbias.report.page.explained import explained_page
+    from espnet_lenbias.report.page.render import write_page
+
+    audio = None
+    if given.audio is not None:
+        audio = page_audio(Source(str(given.audio)), how, path.parent)
+    write_page(path, "explain.html", explained_page(searched, title, audio))
 
 
 def _warn(warning: str) -> None:

@@ -5,10 +5,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.options.segments import Segment
 from espnet_lenbias.options.values import score_number
+from espnet_lenbias.report.result_values import numbers, times
 
 # What ends the names of files where there is an n-best list for each speaker.
 _SPEAKER = re.compile(r"1best_recog/token((?:_spk\d+)?)")
@@ -191,12 +193,12 @@ def _hypothesis(fields: Mapping[str, str]) -> Hypothesis:
 def _words(text: str, fields: Mapping[str, str]) -> list[Word]:
     """Return the words of a text, without symbols, with what is known of each."""
     words = text.split()
-    unknown = " ".join(["nan"] * len(words))
-    confidences = (fields.get("word_confidence") or unknown).split()
-    times = [_time(t) for t in (fields.get("word_times") or unknown).split()]
+    nothing: list[Any] = [None] * len(words)
+    confidences = numbers(fields.get("word_confidence", "")) or nothing
+    spans = times(fields.get("word_times", "")) or [(None, None)] * len(words)
     rated = [
-        Word(word, *time, _finite(sure))
-        for word, time, sure in zip(words, times, confidences, strict=True)
+        Word(word, *span, sure)
+        for word, span, sure in zip(words, spans, confidences, strict=True)
     ]
     plain = fields.get("text_nospecial")
     if plain is None:
@@ -204,17 +206,6 @@ def _words(text: str, fields: Mapping[str, str]) -> list[Word]:
     bare = [replace(word, text=_SYMBOL.sub("", word.text)) for word in rated]
     said = [word for word in bare if word.text]
     return said if [word.text for word in said] == plain.split() else rated
-
-
-def _time(pair: str) -> tuple[float | None, float | None]:
-    """Return start and end of a word, as `word_times` has them."""
-    start, _, end = pair.rpartition("-")
-    return _finite(start or "nan"), _finite(end)
-
-
-def _finite(value: str) -> float | None:
-    number = float(value)
-    return number if math.isfinite(number) else None
 
 
 def _score(fields: Mapping[str, str]) -> float:

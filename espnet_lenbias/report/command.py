@@ -1,4 +1,4 @@
-"""``espnet-lenbias report``: tables and plots of decodings that are on disk.
+"""``espnet-lenbias report``: tables, plots and a page of decodings that are on disk.
 
 DIR holds a folder for each row of the tables, with what was decoded: DIR/<row>/<set>/text
 (asr.sh) or DIR/<row>/<set>/1best_recog/text, with the files `score`, `original_score`,
@@ -18,15 +18,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from espnet_lenbias.options.html_page import (
+    add_html_options,
+    audio_choice,
+    check_html_options,
+)
 from espnet_lenbias.options.metrics import METRICS, TOKENIZERS, USUAL_TOKENIZER
 from espnet_lenbias.options.output_folder import make_output_dir
-from espnet_lenbias.options.values import finite
+from espnet_lenbias.options.values import finite, from_one
 
 if TYPE_CHECKING:
     from espnet_lenbias.report.decodings import Decoding
+    from espnet_lenbias.report.page.compared import PageRequest
 
 # What LibriSpeech's recipes call the set of the paper's error analysis.
 _USUAL_DETAIL = ("dev-other", "dev_other")
+
+# Utterances of the page: 100 of 15 s are 7 MB of audio.
+_PAGE_UTTERANCES = 100
+_ALL = "all"
 
 
 def get_parser() -> argparse.ArgumentParser:
@@ -84,6 +94,14 @@ def get_parser() -> argparse.ArgumentParser:
         help="how sacrebleu cuts texts into words for BLEU (default: %(default)s; zh: "
         "Chinese)",
     )
+    add_html_options(parser, "report.html, beside report.md")
+    add(
+        "--html_utterances",
+        type=_count_or_all,
+        metavar="N",
+        help="how many utterances the page has, those with the most word errors: a "
+        f"number, or {_ALL} (default: {_PAGE_UTTERANCES}); with --utterances, it has those",
+    )
     return parser
 
 
@@ -102,14 +120,16 @@ def main(cmd: Sequence[str] | None = None) -> int:
         translation_table,
         translations,
     )
-    from espnet_lenbias.report.write import write_report
+    from espnet_lenbias.report.write import PAGE, write_report
 
     try:
+        check_html_options(args, ("html_utterances",))
         found = read_decodings(args.dir, args.data)
         sets = sorted({decoding.references.name for decoding in found.decodings})
         detail = _detail(args.detail, sets)
         _check_temperature_from(args.temperature_from, found.decodings)
         find_utterances(found.decodings, args.utterances)
+        page = _page(args, sets) if args.html else None
         folder = args.output_dir or args.dir / "report"
         make_output_dir(folder)
     except (OSError, ValueError) as e:
@@ -131,6 +151,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
             args.temperature_from,
             of_all,
             args.tokenize,
+            page,
         )
     except OSError as e:
         parser.exit(2, f"{parser.prog}: error: the report in {folder}: {e}\n")
@@ -140,7 +161,40 @@ def main(cmd: Sequence[str] | None = None) -> int:
     for note in missing:
         print(note.summary)
     print(f"tables and plots are in {folder}: see report.md")
+    if page is not None:
+        print(f"page: {folder / PAGE}")
     return 0
+
+
+def _page(args: argparse.Namespace, sets: Sequence[str]) -> "PageRequest":
+    """Return what is asked of the page.
+
+    Raises:
+        OSError: A list of audio files cannot be read.
+        ValueError: It is wrong, or audio is asked for that there is not; or utterances,
+            twice.
+    """
+    from espnet_lenbias.report.page.audio import sources_of
+    from espnet_lenbias.report.page.compared import PageRequest
+
+    if args.utterances and args.html_utterances is not None:
+        raise ValueError(
+            "--html_utterances: --utterances names the utterances of the page already: "
+            "leave one of them out"
+        )
+    sources = {name: sources_of(args.data / name) for name in sets}
+    how = audio_choice(
+        args.html_audio,
+        any(sources.values()),
+        f"no set has a {args.data}/<set>/wav.scp",
+    )
+    count = args.html_utterances or _PAGE_UTTERANCES
+    return PageRequest(None if count == _ALL else count, how, sources)
+
+
+def _count_or_all(text: str) -> int | str:
+    """Read a number from 1 on, or `all`."""
+    return text if text == _ALL else from_one(text)
 
 
 def _check_temperature_from(asked: str | None, decodings: Sequence["Decoding"]) -> None:

@@ -2,9 +2,9 @@
 
 What was made of a set is in ``DIR/<tag>/<set>/text``, where asr.sh joins its jobs, or in
 ``DIR/<tag>/<set>/1best_recog/text``, as the inference tool writes it, with `score`,
-`original_score`, `steps`, `stopped`, `token_int` and `word_confidence` beside it where
-there are such files. How it was decoded, its system, the journal of the run says; ESPnet's
-own tool leaves none, and then ``DIR/<tag>/decode.yaml`` counts.
+`original_score`, `steps`, `stopped`, `token_int`, `word_confidence` and `word_times` beside
+it where there are such files. How it was decoded, its system, the journal of the run says;
+ESPnet's own tool leaves none, and then ``DIR/<tag>/decode.yaml`` counts.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,12 +15,8 @@ from typing import Any
 from espnet_lenbias.options.run_journal import JOURNAL
 from espnet_lenbias.options.values import score_number
 from espnet_lenbias.report.ran import config_that_ran, contradictions, translated
-from espnet_lenbias.report.result_files import (
-    files,
-    journals,
-    lacking,
-    read_values,
-)
+from espnet_lenbias.report.result_files import files, journals, lacking, read_values
+from espnet_lenbias.report.result_values import check_words, numbers, times
 from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.systems import System, read_config, system_of
 from espnet_lenbias.report.trn import usual_speaker
@@ -62,6 +58,10 @@ class Decoding:
     loops: Collection[str]  # the utterances whose labels loop; words, without labels
     # a number for each word
     word_confidence: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    # start and end of each word, in seconds
+    word_times: Mapping[str, Sequence[tuple[float, float]]] = field(
+        default_factory=dict
+    )
     translates: bool = False  # whether it is in another language than what was decoded
 
 
@@ -239,14 +239,12 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
             f"reference, e.g. {min(strangers)}: --data is of other utterances"
         )
     labels = read_values(folder, "token_int", str.split)
-    word_confidence = read_values(folder, "word_confidence", _numbers)
-    for key in sorted(word_confidence.keys() & texts.keys()):
-        n_words, n_values = len(texts[key].split()), len(word_confidence[key])
-        if n_words != n_values:
-            raise ValueError(
-                f"{folder}: {key} has {n_words} words in `text` and {n_values} values in "
-                "`word_confidence`: one of the files is of another run"
-            )
+    word_confidence = read_values(folder, "word_confidence", numbers)
+    # those of a text that could not be aligned are not known: an empty line
+    found = read_values(folder, "word_times", times)
+    word_times = {key: spans for key, spans in found.items() if spans}
+    check_words(folder, texts, "word_confidence", word_confidence)
+    check_words(folder, texts, "word_times", word_times)
     return Decoding(
         system=system,
         references=references,
@@ -258,9 +256,6 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
         labels={key: len(ids) + 1 for key, ids in labels.items()},
         loops={k for k, text in texts.items() if loops(labels.get(k, text.split()))},
         word_confidence=word_confidence,
+        word_times=word_times,
         translates=any(map(translated, journals(folder))),
     )
-
-
-def _numbers(values: str) -> list[float]:
-    return [float(value) for value in values.split()]

@@ -1,26 +1,31 @@
 """How one utterance was searched: in a table, in words and as a figure."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
 from espnet_lenbias.report.figures.trace import ending_figure, places_figure
+from espnet_lenbias.report.running import Running, best_running, recorded_running
 from espnet_lenbias.report.tables import column, markdown_table
-from espnet_lenbias.search.rules import Decision, EndingRule
 from espnet_lenbias.search.trace import Trace
 
 _SHOWN = 50  # characters of a running hypothesis
 
 
-class Running(NamedTuple):
-    """The hypotheses that run on after a position, best first."""
+class Searched(NamedTuple):
+    """A search of an utterance, and what is to be said of it."""
 
-    parents: list[int]  # places among those of the position before
-    labels: list[int]
+    trace: Trace
+    running: Sequence[Running]  # of each position
+    nbest: Sequence["NbestLine"]
+    why: str  # it stopped
+    trusted: str  # how well the best fits the audio; "" where there was no position
+    source: str  # the text that was searched before, of a translator of speech; or ""
+    to_text: Callable[[Sequence[int]], str]  # makes text of labels
 
 
 class Explanation(NamedTuple):
@@ -28,6 +33,7 @@ class Explanation(NamedTuple):
 
     text: str
     figure: Figure | None  # None: there was no position to show
+    searched: Searched
 
 
 @dataclass(frozen=True)
@@ -91,71 +97,40 @@ def explain(
         NbestLine(rank, hyp.original_score, hyp.score, text or " ".join(tokens))
         for rank, (text, tokens, *_, hyp) in enumerate(results, 1)
     ]
-    found = f"{why_stopped(trace)}\n\n{markdown_table(nbest, on_terminal=True)}"
+    source = ""
     if isinstance(more, list):
-        source, tokens, *_ = more[0]
-        found += f"\nThe source text, searched before: {source or ' '.join(tokens)}\n"
-    if not trace.steps:
-        return Explanation(found, None)
-    _, _, ids, *_, best = results[0]
-    labels = len(ids) + 1  # and the end label
-    found += f"\n{how_trusted(best.original_score / labels, trace, doubtful)}\n"
-    texts = [_text(model, labels) for labels in best_running(running)]
+        text, tokens, *_ = more[0]
+        source = text or " ".join(tokens)
+    trusted = ""
+    if trace.steps:
+        _, _, ids, *_, best = results[0]
+        labels = len(ids) + 1  # and the end label
+        trusted = how_trusted(best.original_score / labels, trace, doubtful)
+    searched = Searched(
+        trace,
+        running,
+        nbest,
+        why_stopped(trace),
+        trusted,
+        source,
+        partial(_text, model),
+    )
     draw = ending_figure if trace.p_end else places_figure
-    steps = markdown_table(step_lines(trace, texts), on_terminal=True)
-    return Explanation(f"{steps}\n{found}", draw(trace, title))
+    figure = draw(trace, title) if trace.steps else None
+    return Explanation(_told(searched), figure, searched)
 
 
-@contextmanager
-def recorded_running(search: Any) -> Iterator[list[Running]]:
-    """Have a search note the running hypotheses of each position of one utterance.
-
-    Args:
-        search: Of this package.
-
-    Yields:
-        A list that fills while the search runs within the context.
-    """
-    rule = search.rule
-    recording = _RecordingRule(rule)
-    search.rule = recording
-    try:
-        yield recording.positions
-    finally:
-        search.rule = rule
-
-
-class _RecordingRule:
-    """A rule of ending that notes what runs on, and leaves all else to another one."""
-
-    def __init__(self, rule: EndingRule):
-        self._rule = rule
-        self.positions: list[Running] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._rule, name)
-
-    def step(self, *args: Any) -> tuple[Any, Decision]:
-        """See :meth:`EndingRule.step`."""
-        state, decision = self._rule.step(*args)
-        running = decision.kept & ~decision.ended
-        candidates = decision.candidates
-        self.positions.append(
-            Running(
-                candidates.parents[running].tolist(),
-                candidates.labels[running].tolist(),
-            )
-        )
-        return state, decision
-
-
-def best_running(positions: Sequence[Running]) -> Iterator[list[int]]:
-    """Yield the labels of the best running hypothesis after each position."""
-    before: list[list[int]] = [[]]
-    for position in positions:
-        pairs = zip(position.parents, position.labels, strict=True)
-        before = [[*before[parent], label] for parent, label in pairs]
-        yield before[0] if before else []
+def _told(searched: Searched) -> str:
+    """Return all of it as text."""
+    nbest = markdown_table(searched.nbest, on_terminal=True)
+    found = f"{searched.why}\n\n{nbest}"
+    if searched.source:
+        found += f"\nThe source text, searched before: {searched.source}\n"
+    if not searched.trace.steps:
+        return found
+    texts = [searched.to_text(labels) for labels in best_running(searched.running)]
+    steps = markdown_table(step_lines(searched.trace, texts), on_terminal=True)
+    return f"{steps}\n{found}\n{searched.trusted}\n"
 
 
 def step_lines(trace: Trace, texts: Sequence[str]) -> list[StepLine | SimpleStepLine]:

@@ -93,17 +93,18 @@ def write_csv(path: Path, rows: Sequence[Any]) -> None:
         writer.writerows(asdict(row) for row in rows)
 
 
+def show(value: Any, format_spec: str) -> str:
+    """Return a value as tables show it."""
+    unknown = isinstance(value, float) and math.isnan(value)
+    return NOTHING if unknown else format(value, format_spec)
+
+
 def _shown_column(column: Field[Any], rows: Sequence[Any]) -> tuple[list[str], bool]:
     """Return heading and values of a column, and whether they are numbers."""
     values = [getattr(row, column.name) for row in rows]
-    shown = [_show(value, column.metadata["format"]) for value in values]
+    shown = [show(value, column.metadata["format"]) for value in values]
     is_number = all(isinstance(value, Number) for value in values)
     return [column.metadata["title"], *shown], is_number
-
-
-def _show(value: Any, format_spec: str) -> str:
-    unknown = isinstance(value, float) and math.isnan(value)
-    return NOTHING if unknown else format(value, format_spec)
 
 
 def _pad(cells: Sequence[str], to_the_right: bool) -> list[str]:

@@ -22,6 +22,8 @@ from espnet_lenbias.report.figures.saving import save
 from espnet_lenbias.report.figures.word_confidence import word_confidence_figure
 from espnet_lenbias.report.lengths import length_lines
 from espnet_lenbias.report.missing import Note
+from espnet_lenbias.report.page.compared import PageRequest, report_page
+from espnet_lenbias.report.page.render import write_page
 from espnet_lenbias.report.paired import paired_lines
 from espnet_lenbias.report.sclite import results_md, write_trn
 from espnet_lenbias.report.systems import System
@@ -42,6 +44,8 @@ from espnet_lenbias.report.word_confidence import (
     word_reliability_lines,
 )
 
+PAGE = "report.html"
+
 _EXAMPLES = 3
 
 
@@ -57,6 +61,7 @@ def write_report(
     temperature_from: str | None = None,
     of_all: Sequence[Translation] = (),
     tokenizer: str = USUAL_TOKENIZER,
+    page: PageRequest | None = None,
 ) -> None:
     """Write a report.
 
@@ -74,6 +79,7 @@ def write_report(
         temperature_from: The set that the temperature of confidences is fitted on.
         of_all: Those of the cells that are scored as translations.
         tokenizer: Of their BLEU.
+        page: What is asked of the page to look at, report.html; None: there is none.
     """
     sets = {name: cells_of(cells, name) for name in sorted({c.dataset for c in cells})}
     looked_at = [cell for of_set in sets.values() for cell in rated(of_set)]
@@ -129,6 +135,11 @@ def write_report(
         notes=notes,
     )
     write_text(folder / "report.md", document(contents))
+    if page is not None:
+        data = report_page(
+            name, systems, cells, tables, notes, utterances, page, folder
+        )
+        write_page(folder / PAGE, "report.html", data)
 
 
 def write_plots(

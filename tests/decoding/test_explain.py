@@ -1,6 +1,7 @@
 """``espnet-lenbias explain`` on the bundled model, and what it refuses."""
 
 import importlib
+import json
 import math
 import os
 import re
@@ -8,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import lxml.html
 import numpy as np
 import pytest
 import soundfile
@@ -53,7 +55,7 @@ def test_the_bundled_model(search, tmp_path, capsys):
     options = {"beam_size": 4, "ctc_weight": 0.0, "lm_weight": 0.0, "search": "simple"}
     config.write_text(yaml.safe_dump(options))
     command = ["explain", str(AUDIO), "--model", PACKED, "--config", str(config)]
-    command += ["--search", search, "--output_dir", str(tmp_path / "out")]
+    command += ["--search", search, "--output_dir", str(tmp_path / "out"), "--html"]
     assert cli.main(command) == 0
     text = capsys.readouterr().out
     steps, nbest = tables(text)
@@ -76,6 +78,12 @@ def test_the_bundled_model(search, tmp_path, capsys):
         assert [row[1] for row in nbest] == [row[2] for row in nbest]
     plot = tmp_path / "out" / f"{AUDIO.stem}_{search}_beam4.png"
     assert plot.read_bytes().startswith(b"\x89PNG")
+    page = lxml.html.fromstring(plot.with_suffix(".html").read_text("utf-8"))
+    shown = page.xpath("//table[@id='nbest']/tbody/tr")
+    assert [[cell.text for cell in row] for row in shown] == nbest
+    assert len(page.xpath("//table[@id='steps']/tbody/tr")) == len(steps)
+    (player,) = json.loads(page.get_element_by_id("data").text)["players"]
+    assert player["audio"]["duration"] == round(soundfile.info(AUDIO).duration, 3)
 
 
 def test_audio_that_is_too_short_for_the_model(tmp_path, capsys):
@@ -252,10 +260,18 @@ def test_no_audio(tmp_path, loaded, capsys):
             ["--model", PACKED, "--search_conf", "length_norm=true"],
             "length_norm is an option of search: simple, not of explicit_length",
         ),
+        (["--model", PACKED, "--html_audio", "none"], "--html_audio: .* add --html"),
     ],
 )
 def test_options_that_are_wrong(loaded, capsys, options, message):
     refused([str(AUDIO), *options], message, capsys)
+    assert not loaded
+
+
+def test_a_page_that_cannot_be_made(loaded, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    message = r"--html: the page needs vl_convert .*pip install .espnet_lenbias\[html\]"
+    refused([str(AUDIO), "--model", PACKED, "--html"], message, capsys)
     assert not loaded
 
 
@@ -412,6 +428,10 @@ MT = str(RECIPE.parent / "mini_mt" / "pretrained" / "mt.zip")
         (
             ["--text", "x", "--model", MT, "--tool", "st"],
             "mt.zip is a model of mt, and not of st: say --tool mt",
+        ),
+        (
+            ["--text", "x", "--model", MT, "--html", "--html_audio", "link"],
+            "--html_audio link: a text is explained, without audio: say .* none",
         ),
         (
             ["--text", "x", "--model", MT, "--mt_train_config", "lines"],

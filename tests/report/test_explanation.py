@@ -10,15 +10,13 @@ import pytest
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
 from espnet_lenbias.espnet_compat import BeamSearch
 from espnet_lenbias.report.explanation import (
-    Running,
     SimpleStepLine,
     StepLine,
-    best_running,
     explain,
-    recorded_running,
     step_lines,
     why_stopped,
 )
+from espnet_lenbias.report.running import recorded_running
 from espnet_lenbias.search.trace import Trace
 from tests.toys import TableScorer, build, encoder_output, logs
 
@@ -128,13 +126,6 @@ def test_an_utterance_without_frames_has_no_steps():
 def test_a_search_without_a_trace():
     with pytest.raises(ValueError, match="search: BeamSearch keeps no trace"):
         explain(Model(BeamSearch), {"speech": np.zeros(5)}, "x")
-
-
-def test_best_running_follows_the_parents():
-    # a, b; then bb before aa; then nothing of bb but aab
-    positions = [Running([0, 0], [A, B]), Running([1, 0], [B, A]), Running([1], [B])]
-    assert list(best_running(positions)) == [[A], [B, B], [A, A, B]]
-    assert list(best_running([Running([], [])])) == [[]]
 
 
 def test_long_texts_show_their_end():

@@ -248,6 +248,14 @@ def test_transcripts_and_names_are_shown_as_they_are(tmp_path):
         (["--utterances", "s9"], "--utterances: no set has s9"),
         (["--data", "gone"], "there are no references gone/dev-clean/text"),
         (["--output_dir", __file__], f"output_dir {__file__} cannot be written ("),
+        (["--html_audio", "none"], "--html_audio: it is an option of the page: add --"),
+        (["--html_utterances", "3"], "--html_utterances: it is an option of the page"),
+        (["--html", "--html_utterances", "0"], "argument --html_utterances: "),
+        (["--html", "--html_audio", "link"], "--html_audio link: no set has a "),
+        (
+            ["--html", "--html_utterances", "all", "--utterances", "s1-u1"],
+            "--html_utterances: --utterances names the utterances of the page already",
+        ),
     ],
 )
 def test_options_that_are_wrong(tmp_path, capsys, options, message):

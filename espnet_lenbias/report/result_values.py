@@ -1,0 +1,38 @@
+"""The values of result files: how they are read, and whether they are of the same run."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def check_words(
+    folder: Path,
+    texts: Mapping[str, str],
+    name: str,
+    values: Mapping[str, Sequence[Any]],
+) -> None:
+    """Verify that a file has a value for each word."""
+    for key in sorted(values.keys() & texts.keys()):
+        n_words, n_values = len(texts[key].split()), len(values[key])
+        if n_words != n_values:
+            raise ValueError(
+                f"{folder}: {key} has {n_words} words in `text` and {n_values} values in "
+                f"`{name}`: one of the files is of another run"
+            )
+
+
+def numbers(values: str) -> list[float]:
+    """Read ``0.98 0.5``."""
+    return [float(value) for value in values.split()]
+
+
+def times(values: str) -> list[tuple[float, float]]:
+    """Read ``0.12-0.45 0.48-0.91``."""
+    pairs = []
+    for value in values.split():
+        start, end = map(float, value.split("-"))
+        if not (math.isfinite(start) and math.isfinite(end)):
+            raise ValueError(f"{value} is no time")
+        pairs.append((start, end))
+    return pairs
