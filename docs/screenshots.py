@@ -59,14 +59,7 @@ def make_pages(folder: Path) -> tuple[Path, Path]:
     (data / "text").write_text("".join(texts))
     for search in SEARCHES:
         for beam in BEAMS:
-            given = (
-                "--search",
-                search,
-                "--beam_size",
-                str(beam),
-                *OPTIONS,
-                *WITH_WORDS,
-            )
+            given = ("--search", search, "--beam_size", beam, *OPTIONS, *WITH_WORDS)
             results = folder / "exp" / f"{search}_{beam}" / SET
             run(
                 *(sys.executable, "-m", "espnet_lenbias.bin.asr_inference", *given),
@@ -77,7 +70,7 @@ def make_pages(folder: Path) -> tuple[Path, Path]:
     run(command, "report", folder / "exp", "--data", folder / "data", "--html")
     run(
         *(command, "explain", files[FOLLOWED], "--model", MODEL, "--beam_size", "16"),
-        *(*OPTIONS, "--html", "--output_dir", folder),
+        *(*OPTIONS, *WITH_WORDS, "--html", "--output_dir", folder),
     )
     (explained,) = folder.glob("*.html")
     return folder / "exp" / "report" / "report.html", explained

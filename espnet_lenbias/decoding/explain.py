@@ -181,6 +181,22 @@ def _write_page(path: Path, searched: Any, title: str, given: Input, how: str) -
     write_page(path, "explain.html", explained_page(searched, title, audio))
 
 
+def _check_shown(key: str, on_a_page: bool) -> None:
+    """Verify that an option of the n-best list has an effect on what is shown.
+
+    Raises:
+        OptionError: It has none.
+    """
+    if key == "decide":
+        raise OptionError(
+            "decide: here is shown what the search finds: leave decide out"
+        )
+    if not on_a_page:
+        raise OptionError(
+            f"{key}: only a page shows it: say --html, or leave {key} out"
+        )
+
+
 def _warn(warning: str) -> None:
     if warning:
         print(f"{_PROG}: warning: {warning}", file=sys.stderr)
@@ -213,10 +229,7 @@ def decoding_options(
         raise ValueError(f"{key}: the model is named by --model: leave {key} out")
     for field in fields(PosteriorOptions):
         if getattr(args, field.name) != field.default:
-            raise ValueError(
-                f"{field.name}: here is shown how a search goes, not what is made of its "
-                f"results: leave {field.name} out"
-            )
+            _check_shown(field.name, own.html)
     if args.formats:
         raise ValueError(
             "formats: what a search does is printed and drawn: leave formats out"

@@ -16,12 +16,20 @@ from espnet_lenbias.search.trace import Trace
 _SHOWN = 50  # characters of a running hypothesis
 
 
+class Rated(NamedTuple):
+    """What is known of the words of a hypothesis, where it is asked for."""
+
+    times: Sequence[tuple[float, float]] | None  # start and end, s
+    confidence: Sequence[float] | None
+
+
 class Searched(NamedTuple):
     """A search of an utterance, and what is to be said of it."""
 
     trace: Trace
     running: Sequence[Running]  # of each position
     nbest: Sequence["NbestLine"]
+    rated: Sequence[Rated]  # the same hypotheses
     why: str  # it stopped
     trusted: str  # how well the best fits the audio; "" where there was no position
     source: str  # the text that was searched before, of a translator of speech; or ""
@@ -97,6 +105,13 @@ def explain(
         NbestLine(rank, hyp.original_score, hyp.score, text or " ".join(tokens))
         for rank, (text, tokens, *_, hyp) in enumerate(results, 1)
     ]
+    rated = [
+        Rated(
+            getattr(hyp, "word_times", None) or None,
+            getattr(hyp, "word_confidence", None),
+        )
+        for *_, hyp in results
+    ]
     source = ""
     if isinstance(more, list):
         text, tokens, *_ = more[0]
@@ -110,6 +125,7 @@ def explain(
         trace,
         running,
         nbest,
+        rated,
         why_stopped(trace),
         trusted,
         source,

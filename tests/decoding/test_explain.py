@@ -16,7 +16,7 @@ import soundfile
 import yaml
 from espnet2.main_funcs.pack_funcs import pack
 
-from espnet_lenbias import cli
+from espnet_lenbias import Speech2Text, cli
 from espnet_lenbias.decoding import decode, explain
 from espnet_lenbias.options import audio_files as audio
 from espnet_lenbias.options.tool_choice import choose_tool
@@ -84,6 +84,34 @@ def test_the_bundled_model(search, tmp_path, capsys):
     assert len(page.xpath("//table[@id='steps']/tbody/tr")) == len(steps)
     (player,) = json.loads(page.get_element_by_id("data").text)["players"]
     assert player["audio"]["duration"] == round(soundfile.info(AUDIO).duration, 3)
+    assert player["rows"][0]["times"] is player["rows"][0]["confidence"] is None
+
+
+def test_times_and_confidences_are_on_the_page(tmp_path):
+    options = {"beam_size": 4, "ctc_weight": 0.0, "lm_weight": 0.0}
+    command = ["explain", str(AUDIO), "--model", PACKED, "--output_dir", str(tmp_path)]
+    for key, value in options.items():
+        command += [f"--{key}", str(value)]
+    assert (
+        cli.main([*command, "--html", "--times", "true", "--confidence", "true"]) == 0
+    )
+    (path,) = tmp_path.glob("*.html")
+    page = lxml.html.fromstring(path.read_text("utf-8"))
+    (player,) = json.loads(page.get_element_by_id("data").text)["players"]
+    model = Speech2Text.from_pretrained(
+        PACKED,
+        search="explicit_length",
+        times=True,
+        confidence=True,
+        nbest=5,
+        **options,
+    )
+    results = model(soundfile.read(AUDIO)[0])
+    for row, (text, *_, hypothesis) in zip(player["rows"], results, strict=True):
+        assert row["text"] == text
+        times = [pytest.approx(list(pair), abs=1e-3) for pair in hypothesis.word_times]
+        assert row["times"] == times
+        assert row["confidence"] == pytest.approx(hypothesis.word_confidence, abs=1e-3)
 
 
 def test_audio_that_is_too_short_for_the_model(tmp_path, capsys):
@@ -306,6 +334,12 @@ def test_the_rate_of_a_model(fs, rate):
         (["--model_tag", str(bundled("asr_rnn"))], "model_tag: the model is named"),
         (["--output", "x"], "unrecognized arguments: --output x"),
         (["--formats", "json"], "formats: what a search does is printed and drawn"),
+        (
+            ["--times", "true"],
+            "times: only a page shows it: say --html, or leave times",
+        ),
+        (["--confidence", "true"], "confidence: only a page shows it"),
+        (["--html", "--decide", "mbr"], "decide: here is shown what the search finds"),
     ],
 )
 def test_options_that_would_have_no_effect(

@@ -44,8 +44,15 @@ def explained_page(
         "player": {
             "key": title,
             "rows": [
-                {"names": [f"hypothesis {x.rank}"], **spoken(" ".join(x.text.split()))}
-                for x in searched.nbest
+                {
+                    "names": [f"hypothesis {line.rank}"],
+                    **spoken(
+                        " ".join(line.text.split()),
+                        times=rated.times,
+                        confidence=rated.confidence,
+                    ),
+                }
+                for line, rated in zip(searched.nbest, searched.rated, strict=True)
             ],
             "shown": 0,
             "audio": audio,
