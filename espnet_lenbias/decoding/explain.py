@@ -23,9 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.decoding.explained_input import Input, check_input, input_of
+from espnet_lenbias.decoding.model_command import (
+    decoding_parser,
+    own_parser,
+    parse_decoding,
+)
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.decoding import get_parser as inference_parser
-from espnet_lenbias.options.decoding import parse, show_cause
+from espnet_lenbias.options.decoding import show_cause
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.html_page import (
     add_html_options,
@@ -55,24 +59,9 @@ _DEFAULTS = {"search": "explicit_length", "nbest": 5}
 
 
 def get_parser() -> argparse.ArgumentParser:
-    """Return the parser of what the command takes beyond the decoding options.
-
-    That of AUDIO is not among them: where it stands only the parser can tell that knows
-    all options.
-    """
-    parser = argparse.ArgumentParser(
-        prog=_PROG,
-        usage=_USAGE,
-        description=(__doc__ or "").partition("\n\n")[2],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    """Return the parser of what the command takes beyond the decoding options."""
+    parser = own_parser(_PROG, _USAGE, __doc__)
     add = parser.add_argument
-    add(
-        "--model",
-        required=True,
-        help="packed model (.zip), or a tag of the model zoo",
-    )
     add(
         "--text",
         help="the text to translate, in place of AUDIO; of OWSM the text before the "
@@ -212,21 +201,9 @@ def decoding_options(
         own: The command's own options.
         rest: The others on the command line, and AUDIO.
     """
-    parser = inference_parser(tool.module)
-    parser.prog, parser.usage = _PROG, _USAGE
-    # Short forms of the command's own options would be taken for those of decoding.
-    parser.allow_abbrev = False
-    parser.set_defaults(**_DEFAULTS)
+    parser = decoding_parser(tool, _PROG, _USAGE, **_DEFAULTS)
     parser.add_argument("input", nargs="?", type=Path, metavar="AUDIO")
-    for action in parser._actions:
-        if action.dest == "data_path_and_name_and_type":
-            action.default, action.required = [], False
-    required = ["--output_dir", str(own.output_dir), "--model_tag", own.model]
-    args = parse(parser, [*required, *rest])
-    named = {key for key in tool.model_options if getattr(args, key) is not None}
-    if named or args.model_tag != own.model:
-        key = min(named, default="model_tag")
-        raise ValueError(f"{key}: the model is named by --model: leave {key} out")
+    args = parse_decoding(parser, tool, own, rest)
     for field in fields(PosteriorOptions):
         if getattr(args, field.name) != field.default:
             _check_shown(field.name, own.html)

@@ -30,6 +30,11 @@ from espnet_lenbias.decoding.format_lines import clock
 from espnet_lenbias.decoding.found_audio import named_audio
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import ResultRow
+from espnet_lenbias.decoding.model_command import (
+    decoding_parser,
+    own_parser,
+    parse_decoding,
+)
 from espnet_lenbias.decoding.plain_files import replace_file
 from espnet_lenbias.decoding.prepared_audio import cut_at_silences, prepared
 from espnet_lenbias.decoding.transcript import (
@@ -40,8 +45,7 @@ from espnet_lenbias.decoding.transcript import (
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.audio_files import model_rate
 from espnet_lenbias.options.data_files import DATA
-from espnet_lenbias.options.decoding import get_parser as inference_parser
-from espnet_lenbias.options.decoding import parse, peek_config
+from espnet_lenbias.options.decoding import peek_config
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.formats import need_times
 from espnet_lenbias.options.output_folder import make_output_dir
@@ -69,24 +73,9 @@ _CTC_WEIGHT = 0.5  # ESPnet's default in training
 
 
 def get_parser() -> argparse.ArgumentParser:
-    """Return the parser of what the command takes beyond the decoding options.
-
-    That of FILE is not among them: where it stands only the parser can tell that knows
-    all options.
-    """
-    parser = argparse.ArgumentParser(
-        prog=_PROG,
-        usage=_USAGE,
-        description=(__doc__ or "").partition("\n\n")[2],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    """Return the parser of what the command takes beyond the decoding options."""
+    parser = own_parser(_PROG, _USAGE, __doc__)
     add = parser.add_argument
-    add(
-        "--model",
-        required=True,
-        help="packed model (.zip), or a tag of the model zoo",
-    )
     add(
         "--output_dir",
         type=Path,
@@ -169,22 +158,10 @@ def decoding_options(
     Raises:
         OptionError: Names an option that has no place here.
     """
-    parser = inference_parser(tool.module)
-    parser.prog, parser.usage = _PROG, _USAGE
-    # Short forms of the command's own options would be taken for those of decoding.
-    parser.allow_abbrev = False
-    said = _said(rest, "formats")
-    parser.set_defaults(**_DEFAULTS, times=need_times(said.get("formats")))
+    times = need_times(_said(rest, "formats").get("formats"))
+    parser = decoding_parser(tool, _PROG, _USAGE, **_DEFAULTS, times=times)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    for action in parser._actions:
-        if action.dest == DATA:
-            action.default, action.required = [], False
-    required = ["--output_dir", str(own.output_dir), "--model_tag", own.model]
-    args = parse(parser, [*required, *rest])
-    named = [key for key in tool.model_options if getattr(args, key) is not None]
-    if named or args.model_tag != own.model:
-        key = min(named, default="model_tag")
-        raise OptionError(f"{key}: the model is named by --model: leave {key} out")
+    args = parse_decoding(parser, tool, own, rest)
     for key in _OF_DATA:
         if getattr(args, key):
             raise OptionError(

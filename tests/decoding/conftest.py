@@ -1,10 +1,12 @@
 """The models of all tools, data to decode with them, and a job queue."""
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from espnet_lenbias.decoding.result_folder import ResultFolder
 from tests.tool_models import data, model_of
 
 __all__ = ["data", "model_of"]
@@ -26,3 +28,28 @@ def slurm(tmp_path, monkeypatch) -> Path:
         path.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     return tmp_path / "sbatch"
+
+
+@pytest.fixture
+def interrupted_after(monkeypatch):
+    """Return a context in which a run is interrupted after so many results.
+
+    It gives the keys of these.
+    """
+    add = ResultFolder.add
+
+    @contextmanager
+    def interrupted_after(count: int):
+        decoded: list[str] = []
+
+        def add_some(self, key, row):
+            if len(decoded) == count:
+                raise KeyboardInterrupt
+            decoded.append(key)
+            add(self, key, row)
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(ResultFolder, "add", add_some)
+            yield decoded
+
+    return interrupted_after

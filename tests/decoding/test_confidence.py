@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from espnet_lenbias.bin import asr_inference
-from espnet_lenbias.decoding import result_folder
 from espnet_lenbias.options.values import score_number
 from tests.posteriors.test_posteriors import distance
 from tests.releases import needs_batches
@@ -134,20 +133,10 @@ def test_a_temperature_makes_words_surer(run):
         assert numbers(surer, OF_LABELS)[key] == pytest.approx(roots, abs=1e-3)
 
 
-def test_an_interrupted_run_goes_on(run, tmp_path, monkeypatch):
+def test_an_interrupted_run_goes_on(run, tmp_path, interrupted_after):
     options = ["--search", "explicit_length", "--confidence", "true", "--decide", "mbr"]
     unbroken = run("unbroken", *options)
-    add = result_folder.ResultFolder.add
-    decoded = []
-
-    def add_three(self, key, row):
-        if len(decoded) == 3:
-            raise KeyboardInterrupt
-        decoded.append(key)
-        add(self, key, row)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(result_folder.ResultFolder, "add", add_three)
+    with interrupted_after(3) as decoded:
         run("out", *options)
     assert list(numbers(tmp_path / "out", OF_WORDS)) == decoded
     out = run("out", *options)

@@ -14,7 +14,7 @@ import srt
 import webvtt
 
 from espnet_lenbias.bin import asr_inference
-from espnet_lenbias.decoding import decode, drop_in, result_folder
+from espnet_lenbias.decoding import decode, drop_in
 from espnet_lenbias.decoding.format_files import file_name, write_formats
 from espnet_lenbias.decoding.format_lines import clock
 from espnet_lenbias.decoding.transcript import transcript_of
@@ -471,20 +471,10 @@ def test_another_format_decodes_nothing(run, tmp_path, monkeypatch):
         assert found["duration"] == pytest.approx(0.2 + 0.05 * int(key[-1]), abs=1e-3)
 
 
-def test_an_interrupted_run_ends_with_the_same_files(run, tmp_path, monkeypatch):
+def test_an_interrupted_run_ends_with_the_same_files(run, tmp_path, interrupted_after):
     options = ["--formats", "json,trn", "--confidence", "true"]
     unbroken = files(run("unbroken", *options))
-    add = result_folder.ResultFolder.add
-    decoded = []
-
-    def add_three(self, key, row):
-        if len(decoded) == 3:
-            raise KeyboardInterrupt
-        decoded.append(key)
-        add(self, key, row)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(result_folder.ResultFolder, "add", add_three)
+    with interrupted_after(3):
         run("out", *options)
     assert not (tmp_path / "out" / "1best_recog" / "text.jsonl").exists()
     resumed = files(run("out", *options))
@@ -550,20 +540,10 @@ def pieces(wav_scp, tmp_path):
     return "--segments", str(tmp_path / "segments")
 
 
-def test_an_interrupted_run_of_pieces(run, with_times, pieces, tmp_path, monkeypatch):
+def test_an_interrupted_run_of_pieces(run, with_times, pieces, interrupted_after):
     options = [*pieces, "--formats", ",".join(FORMATS), "--batch_size", "1"]
     unbroken = files(run("unbroken", *options))
-    add = result_folder.ResultFolder.add
-    decoded = []
-
-    def add_three(self, key, row):
-        if len(decoded) == 3:
-            raise KeyboardInterrupt
-        decoded.append(key)
-        add(self, key, row)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(result_folder.ResultFolder, "add", add_three)
+    with interrupted_after(3):
         run("out", *options)
     resumed = files(run("out", *options))
     names = {name for name in unbroken if "/text." in name or name.endswith("srt")}

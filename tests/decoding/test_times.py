@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from espnet_lenbias.bin import asr_inference, asr_inference_streaming, mt_inference
-from espnet_lenbias.decoding import decode, result_folder
+from espnet_lenbias.decoding import decode
 from espnet_lenbias.decoding.journal import is_row
 from espnet_lenbias.search.hypotheses import RatedHypothesis
 from tests.conftest import RATE
@@ -105,20 +105,10 @@ def test_the_line_of_a_result_without_times_is_empty():
     assert not {name for name in row if "times" in name}
 
 
-def test_an_interrupted_run_goes_on(run, tmp_path, monkeypatch):
+def test_an_interrupted_run_goes_on(run, tmp_path, interrupted_after):
     options = ["--times", "true", "--nbest", "2"]
     unbroken = run("unbroken", *options)
-    add = result_folder.ResultFolder.add
-    decoded = []
-
-    def add_three(self, key, row):
-        if len(decoded) == 3:
-            raise KeyboardInterrupt
-        decoded.append(key)
-        add(self, key, row)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(result_folder.ResultFolder, "add", add_three)
+    with interrupted_after(3) as decoded:
         run("out", *options)
     assert list(spans_in(tmp_path / "out", OF_WORDS)) == decoded
     assert contents(run("out", *options)) == contents(unbroken)
