@@ -193,9 +193,10 @@ def _hypothesis(fields: Mapping[str, str]) -> Hypothesis:
 def _words(text: str, fields: Mapping[str, str]) -> list[Word]:
     """Return the words of a text, without symbols, with what is known of each."""
     words = text.split()
-    nothing: list[Any] = [None] * len(words)
-    confidences = numbers(fields.get("word_confidence", "")) or nothing
-    spans = times(fields.get("word_times", "")) or [(None, None)] * len(words)
+    confidences: Sequence[Any] = numbers(fields.get("word_confidence", ""))
+    spans: Sequence[Any] = times(fields.get("word_times", ""))
+    confidences = confidences or [None] * len(words)
+    spans = spans or [(None, None)] * len(words)
     rated = [
         Word(word, *span, sure)
         for word, span, sure in zip(words, spans, confidences, strict=True)
