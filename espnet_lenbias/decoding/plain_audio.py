@@ -19,7 +19,11 @@ import soxr
 
 from espnet_lenbias.decoding.plain_files import open_number, whole_file
 from espnet_lenbias.errors import AudioError
-from espnet_lenbias.options.audio_files import check_audio_file
+from espnet_lenbias.options.audio_files import (
+    are_large,
+    check_audio_file,
+    scale_warning,
+)
 from espnet_lenbias.options.cut_audio import file_info
 
 _BLOCK = 2**18  # samples
@@ -101,23 +105,38 @@ def _soundfile_blocks(path: Path, rate: int) -> Blocks:
     """Yield the audio at a rate, the mean of its channels, (samples,) each.
 
     Raises:
-        AudioError: It is damaged.
+        AudioError: It is damaged, or holds what a file of 16 bits cannot.
     """
     try:
         with soundfile.SoundFile(os.fsencode(path)) as f:
             stream = soxr.ResampleStream(f.samplerate, rate, 1, dtype="float32")
             for samples in f.blocks(_BLOCK, dtype="float32", always_2d=True):
-                yield stream.resample_chunk(samples.mean(axis=1))
+                mono = samples.mean(axis=1)
+                _check_samples(path, mono)
+                yield stream.resample_chunk(mono)
             yield stream.resample_chunk(np.zeros(0, dtype=np.float32), last=True)
     except soundfile.LibsndfileError as e:
         raise AudioError(f"{path} cannot be read to its end ({e})") from e
+
+
+def _check_samples(path: Path, samples: np.ndarray) -> None:
+    """Verify that samples are from -1 to 1, but for some that are clipped.
+
+    Raises:
+        AudioError: They are not.
+    """
+    if not np.isfinite(samples).all():
+        raise AudioError(f"{path} holds NaN or infinity")
+    warning = scale_warning(str(path), "sound", are_large(samples), None)
+    if warning:
+        raise AudioError(warning)
 
 
 def _ffmpeg_blocks(path: Path, rate: int) -> Blocks:
     """Yield the audio that ffmpeg makes of a file, (samples,) of 16 bits each.
 
     Raises:
-        AudioError: It makes none, or is not there.
+        AudioError: It makes none, finds the file damaged, or is not there.
     """
     ffmpeg = shutil.which("ffmpeg")
     if ffmpeg is None:
@@ -125,7 +144,8 @@ def _ffmpeg_blocks(path: Path, rate: int) -> Blocks:
             f"{path} is no audio that soundfile can read, and ffmpeg, which reads more, "
             "is not installed"
         )
-    command = [ffmpeg, "-nostdin", "-v", "error", "-protocol_whitelist", "file,pipe"]
+    command = [ffmpeg, "-nostdin", "-v", "error", "-xerror"]
+    command += ["-protocol_whitelist", "file,pipe"]
     command += ["-i", f"file:{path}", "-map", "0:a:0", "-ac", "1", "-ar", str(rate)]
     command += ["-f", "s16le", "pipe:1"]
     with (
@@ -139,11 +159,12 @@ def _ffmpeg_blocks(path: Path, rate: int) -> Blocks:
         finally:
             process.stdout.close()
             status = process.wait()
-        if status:
-            said.seek(0)
-            why = said.read().decode("utf-8", "replace").strip().splitlines()
+        # of a file that is cut off it says so, and often ends well all the same
+        said.seek(0)
+        why = said.read().decode("utf-8", "replace").strip().splitlines()
+        if status or why:
             raise AudioError(
-                f"{path} is no audio that soundfile or ffmpeg can read"
+                f"{path} is no audio that soundfile or ffmpeg can read to its end"
                 + (f" ({why[-1]})" if why else "")
             )
 

@@ -1,5 +1,6 @@
 """Audio files of any kind prepared for decoding: as the model takes them, and cut."""
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,10 @@ from espnet_lenbias.decoding.plain_audio import plain_audio
 from espnet_lenbias.decoding.segment import cut_recording, segment_line
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.options.audio_files import seconds_of
+
+# Bytes of the name of a transcript: with the ending of a file, and with the place of a
+# piece, it is no longer than names of files may be.
+_LONGEST_NAME = 255 - len("-0000000-0000000.jsonl")
 
 
 def prepared(
@@ -31,6 +36,11 @@ def prepared(
     """
     ready, failures = {}, []
     for name, path in tqdm(files.items(), "audio", unit="file", disable=_no_bar()):
+        if len(os.fsencode(name)) > _LONGEST_NAME:
+            failures.append(
+                f"{path}: its name is too long for those of files: rename it"
+            )
+            continue
         try:
             ready[name], done = plain_audio(path, rate, folder, f"audio/{name}.flac")
         except (AudioError, ValueError) as e:

@@ -160,7 +160,7 @@ def decoding_options(
     """
     times = need_times(_said(rest, "formats").get("formats"))
     parser = decoding_parser(tool, _PROG, _USAGE, **_DEFAULTS, times=times)
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("files", nargs="+", type=_named, metavar="FILE")
     args = parse_decoding(parser, tool, own, rest)
     for key in _OF_DATA:
         if getattr(args, key):
@@ -201,6 +201,13 @@ def _weigh_what_is_there(
     for key, is_there in (("ctc_weight", has_ctc), ("lm_weight", has_lm)):
         if not is_there and key not in said:
             setattr(args, key, 0.0)
+
+
+def _named(text: str) -> Path:
+    """Read the name of a file or folder: an empty one would be this folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name of a file is empty")
+    return Path(text)
 
 
 def _said(rest: Sequence[str], *keys: str) -> dict[str, Any]:

@@ -33,6 +33,10 @@ _SIZES = re.compile(
     r"^\s*(?:riff(?: size)?|form|data size)\s*: (\d+) \(should be (\d+)\)",
     re.IGNORECASE | re.MULTILINE,
 )
+# A page of Ogg is no longer; its sixth byte says with this bit that it is the last.
+_OGG_PAGE = 65307
+_OGG_LAST = 4
+
 _SAMPLES = re.compile(rb"\nsample_count -i (\d+)")  # in the header of NIST's SPHERE
 
 
@@ -71,7 +75,11 @@ def check_whole(path: Path, start: int = 0) -> None:
     """
     if not start:
         with suppress(soundfile.LibsndfileError):  # who reads it says so
-            file_info(path)
+            if file_info(path).format == "OGG" and not _has_last_page(path):
+                raise AudioError(
+                    f"{path}: cut off: its last page is not marked as such: copy or make "
+                    "it anew"
+                )
     promised, held = _wav_seconds(path, start)
     if not promised and not start:
         promised, held = _other_seconds(path)
@@ -134,9 +142,25 @@ def _other_seconds(path: Path) -> tuple[float, float]:
 
 
 def _n_frames(path: Path) -> int:
-    """Return how many frames a file has, by reading them."""
+    """Return how many frames a file has, by reading them.
+
+    Raises:
+        AudioError: It is damaged.
+    """
     n_frames = 0
-    with soundfile.SoundFile(os.fsencode(path)) as f:
-        while n_read := len(f.read(2**16, dtype="float32")):
-            n_frames += n_read
+    try:
+        with soundfile.SoundFile(os.fsencode(path)) as f:
+            while n_read := len(f.read(2**16, dtype="float32")):
+                n_frames += n_read
+    except soundfile.LibsndfileError as e:
+        raise AudioError(f"{path} cannot be read to its end ({e})") from e
     return n_frames
+
+
+def _has_last_page(path: Path) -> bool:
+    """Tell whether an Ogg file, Vorbis or Opus, ends with the page that is its last."""
+    with path.open("rb") as f:
+        f.seek(max(0, os.fstat(f.fileno()).st_size - _OGG_PAGE))
+        tail = f.read()
+    page = tail.rfind(b"OggS")
+    return page >= 0 and len(tail) > page + 5 and bool(tail[page + 5] & _OGG_LAST)

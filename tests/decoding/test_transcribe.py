@@ -18,6 +18,7 @@ from espnet_lenbias import Speech2Text, cli
 from espnet_lenbias.decoding import drop_in, transcribe, voice
 from espnet_lenbias.decoding.found_audio import named_audio
 from espnet_lenbias.decoding.plain_audio import plain_audio
+from espnet_lenbias.decoding.prepared_audio import prepared
 from espnet_lenbias.errors import AudioError, OptionError
 from espnet_lenbias.options import espnet_tools
 from espnet_lenbias.options.run_journal import read_run_options
@@ -125,6 +126,35 @@ def test_from_files_to_texts_and_again(audio, tmp_path, capsys, monkeypatch):
     assert decoded == ["broken"]
     text = (tmp_path / "out" / "recordings" / "1best_recog" / "text").read_text()
     assert text.splitlines()[0] == f"broken {TEXTS[BOOTS]}"
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "message"),
+    [
+        (lambda wave: wave * 32768, "its samples go far beyond -1 to 1"),
+        (lambda wave: wave / 0.0, "holds NaN or infinity"),
+    ],
+)
+def test_what_a_file_of_16_bits_cannot_hold(spoilt, message, tmp_path):
+    wave = np.sin(np.arange(8000))
+    with np.errstate(all="ignore"):
+        soundfile.write(tmp_path / "a.wav", spoilt(wave), 8000, subtype="FLOAT")
+    (tmp_path / "out").mkdir()
+    files, (failure,) = prepared({"a": tmp_path / "a.wav"}, 16000, tmp_path / "out")
+    assert not files
+    assert f"{tmp_path / 'a.wav'}" in failure
+    assert message in failure
+    assert not list(tmp_path.rglob("*.flac"))
+
+
+def test_a_name_that_is_too_long_costs_no_other(audio, capsys):
+    path = audio / f"{'m' * 240}.wav"
+    shutil.copy(speech(BOOTS), path)
+    files, failures = prepared(
+        {path.stem: path, "walter": audio / "walter.flac"}, 16000, audio / "out"
+    )
+    assert list(files) == ["walter"]
+    assert failures == [f"{path}: its name is too long for those of files: rename it"]
 
 
 # --- With tiny models -----------------------------------------------------------------
@@ -245,6 +275,7 @@ def test_a_translator_of_texts_is_refused(packed, tmp_path, wav_scp, capsys):
         ),
         (["--model_tag", "some/model"], "model_tag: the model is named by --model"),
         (["--tool", "s2t"], "is a model of asr, and not of s2t"),
+        ([""], "argument FILE: the name of a file is empty"),
         (["gone.wav"], "FILE: there is no file or folder gone.wav"),
         (["cache"], "FILE: there is no audio in the folder cache"),
     ],
@@ -495,7 +526,13 @@ def test_what_soundfile_does_not_read_ffmpeg_reads(tone, ffmpeg, tmp_path):
         (None, "and ffmpeg, which reads more, is not installed"),
         (
             "echo first >&2; echo 'Invalid data' >&2; exit 1",
-            r"a\.m4a is no audio that soundfile or ffmpeg can read \(Invalid data\)",
+            r"a\.m4a is no audio that soundfile or ffmpeg can read to its end "
+            r"\(Invalid data\)",
+        ),
+        # as of a file that is cut off
+        (
+            "head -c 8000 /dev/zero; echo 'File ended prematurely' >&2",
+            r"a\.m4a is no audio .* to its end \(File ended prematurely\)",
         ),
         ("exit 0", "holds no samples"),
     ],
@@ -509,7 +546,30 @@ def test_what_nothing_reads(script, message, ffmpeg, tmp_path):
     assert not list(tmp_path.glob("*.flac")) + list(tmp_path.glob(".draft*"))
 
 
-@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
+needs_ffmpeg = pytest.mark.skipif(
+    shutil.which("ffmpeg") is None, reason="ffmpeg is not installed"
+)
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize("name", ["a.m4a", "a.mka", "a.wma", "a.aac", "a.caf"])
+def test_half_of_what_ffmpeg_reads(name, tmp_path):
+    """ffmpeg itself makes half the audio of it, and mostly ends with status 0."""
+    wave = 0.1 * np.random.default_rng(0).standard_normal(80000)
+    soundfile.write(tmp_path / "a.wav", wave, 8000)
+    make = ["ffmpeg", "-nostdin", "-v", "error", "-i", str(tmp_path / "a.wav")]
+    path = tmp_path / name
+    start = ["-movflags", "+faststart"] if name == "a.m4a" else []
+    subprocess.run([*make, *start, str(path)], check=True)
+    copy, _ = plain_audio(path, 16000, tmp_path, "whole.flac")
+    assert soundfile.info(copy).duration == pytest.approx(10, abs=0.3)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(AudioError, match="to its end|cut off"):
+        plain_audio(path, 16000, tmp_path, "half.flac")
+    assert not (tmp_path / "half.flac").exists()
+
+
+@needs_ffmpeg
 def test_ffmpeg_itself(tone, tmp_path):
     soundfile.write(tmp_path / "a.wav", np.stack([tone, tone], axis=1), 8000)
     make = ["ffmpeg", "-nostdin", "-v", "error", "-i", str(tmp_path / "a.wav")]

@@ -122,3 +122,28 @@ def test_samples_without_a_header(tmp_path):
     for look in (check_whole, read_audio, seconds_of, check_audio_file):
         with pytest.raises(AudioError, match=r"a\.raw: \.raw is the name of samples"):
             look(path)
+
+
+@pytest.mark.parametrize("subtype", ["VORBIS", "OPUS"])
+def test_half_of_an_ogg(subtype, tmp_path):
+    """Its header tells no length, its last page that it is the last."""
+    path = tmp_path / "a.ogg"
+    wave = 0.1 * np.random.default_rng(0).standard_normal(20 * RATE)
+    soundfile.write(path, wave, RATE, format="OGG", subtype=subtype)
+    check_whole(path)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(AudioError, match="cut off: its last page is not marked"):
+        read_audio(path)
+
+
+def test_a_damaged_mp3(tmp_path, monkeypatch):
+    """libsndfile finds damages where it reads; what it says is of no use."""
+    path = tmp_path / "a.mp3"
+    soundfile.write(path, np.full(RATE, 0.1), RATE, format="MP3")
+
+    def damaged(*args, **kwargs):
+        raise soundfile.LibsndfileError(1)
+
+    monkeypatch.setattr(soundfile.SoundFile, "read", damaged)
+    with pytest.raises(AudioError, match=r"a\.mp3 cannot be read to its end"):
+        check_whole(path)
