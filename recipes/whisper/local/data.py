@@ -3,18 +3,15 @@
 import argparse
 import sys
 from collections.abc import Iterator
-from math import gcd
 from pathlib import Path
 
-import numpy as np
 import soundfile
-from scipy.signal import resample_poly
 
+from espnet_lenbias.decoding.found_audio import SUFFIXES
+from espnet_lenbias.decoding.plain_audio import plain_audio
 from espnet_lenbias.options.audio_files import WHISPER_RATE as RATE
 from espnet_lenbias.options.audio_files import WHISPER_WINDOW as WINDOW
-from espnet_lenbias.options.cut_audio import check_whole
 
-_SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aiff", ".aif", ".au", ".sph")
 _SHOWN = 5  # files that a message names
 
 
@@ -34,16 +31,16 @@ def main() -> None:
     if not files:
         sys.exit(
             f"data.py: there is no audio in {args.audio}: files that end in "
-            f"{', '.join(_SUFFIXES)} are read; ffmpeg makes such of others"
+            f"{', '.join(sorted(SUFFIXES))} are read"
         )
     args.out.mkdir(parents=True, exist_ok=True)
-    converted = args.out.resolve() / "audio"
+    out = args.out.resolve()
     ready, broken, long = {}, [], []
     for key, path in files.items():
         try:
-            ready[key] = at_16_khz(path, converted / f"{key}.flac")
-        except (OSError, RuntimeError, ValueError) as e:
-            broken.append(f"{path}: {e}")
+            ready[key], _ = plain_audio(path, RATE, out, f"audio/{key}.flac")
+        except (OSError, ValueError) as e:
+            broken.append(str(e))
             continue
         if soundfile.info(ready[key]).frames > WINDOW:
             long.append(str(path))
@@ -83,7 +80,7 @@ def audio_files(folder: Path) -> Iterator[tuple[str, Path]]:
     """
     found: dict[str, Path] = {}
     for path in sorted(folder.resolve().rglob("*")):
-        if path.suffix.lower() in _SUFFIXES and path.is_file():
+        if path.suffix.lower() in SUFFIXES and path.is_file():
             inner = path.relative_to(folder.resolve()).with_suffix("")
             key = "-".join("-".join(inner.parts).split())
             if key in found:
@@ -93,38 +90,6 @@ def audio_files(folder: Path) -> Iterator[tuple[str, Path]]:
                 )
             found[key] = path
             yield key, path
-
-
-def at_16_khz(path: Path, copy: Path) -> Path:
-    """Return a file of that audio at Whisper's rate, of one channel.
-
-    Args:
-        path: Of audio, which is returned where it is so.
-        copy: Is written where it is not, unless it is newer than the audio.
-
-    Raises:
-        RuntimeError: It is no audio.
-        ValueError: There is nothing in it, or it is cut off.
-    """
-    check_whole(path)
-    info = soundfile.info(path)
-    whole = path.suffix.lower() in (".wav", ".flac")
-    if whole and (info.samplerate, info.channels) == (RATE, 1):
-        if not info.frames:
-            raise ValueError("it is empty")
-        return path
-    if not copy.is_file() or copy.stat().st_mtime < path.stat().st_mtime:
-        samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
-        if not len(samples):
-            raise ValueError("it is empty")
-        mono = samples.mean(axis=1)
-        common = gcd(rate, RATE)
-        resampled = resample_poly(mono, RATE // common, rate // common)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        draft = copy.with_name(f".{copy.name}")
-        soundfile.write(draft, np.clip(resampled, -1, 1), RATE, format="FLAC")
-        draft.replace(copy)
-    return copy
 
 
 def write(path: Path, values: dict[str, object]) -> None:
