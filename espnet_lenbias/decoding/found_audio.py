@@ -6,6 +6,7 @@ from pathlib import Path
 import soundfile
 
 from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.run_journal import JOURNAL
 
 # What names of audio files in a folder end in: what soundfile reads, and beside it what
 # people have that ffmpeg reads. A file that is named itself can end in anything.
@@ -27,7 +28,8 @@ def named_audio(paths: Sequence[Path], results: Path) -> dict[str, Path]:
 
     Args:
         paths: Files, and folders that are searched to their depths.
-        results: The output folder: what lies there is none of the audio of a folder.
+        results: The output folder: what lies there, and in those of other runs, is none
+            of the audio of a folder.
 
     Raises:
         OptionError: There is no such file, or a folder holds no audio.
@@ -52,11 +54,14 @@ def named_audio(paths: Sequence[Path], results: Path) -> dict[str, Path]:
 def _files(paths: Sequence[Path], results: Path) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
+            # of other runs, too: copies of audio lie there
+            of_runs = {results.resolve()}
+            of_runs |= {journal.parent.resolve() for journal in path.rglob(JOURNAL)}
             found = sorted(
                 file
                 for file in path.rglob("*")
                 if file.suffix.lower() in SUFFIXES
-                and results.resolve() not in file.resolve().parents
+                and of_runs.isdisjoint(file.resolve().parents)
             )
             if not found:
                 raise OptionError(

@@ -21,7 +21,7 @@ from espnet_lenbias.decoding.plain_audio import plain_audio
 from espnet_lenbias.decoding.prepared_audio import prepared
 from espnet_lenbias.errors import AudioError, OptionError
 from espnet_lenbias.options import espnet_tools
-from espnet_lenbias.options.run_journal import read_run_options
+from espnet_lenbias.options.run_journal import JOURNAL, read_run_options
 from espnet_lenbias.options.segments import Segment
 from tests.bundled import bundled
 from tests.conftest import RATE
@@ -402,6 +402,15 @@ def test_copies_of_an_earlier_run_are_no_audio(tmp_path):
     found = named_audio([tmp_path], tmp_path / "out")
     assert list(found) == ["a", "b"]
     assert found["a"] == tmp_path / "a.m4a"
+
+
+def test_results_of_other_runs_are_no_audio_of_a_folder(tmp_path):
+    for name in ("a.wav", "old/audio/a.flac", "old/audio/b.flac", "music/a.flac"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "old" / JOURNAL).touch()
+    found = named_audio([tmp_path], tmp_path / "new")
+    assert set(found.values()) == {tmp_path / "a.wav", tmp_path / "music" / "a.flac"}
 
 
 def test_a_name_in_another_encoding(tmp_path):
