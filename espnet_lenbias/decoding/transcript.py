@@ -10,7 +10,7 @@ from typing import Any
 from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.options.segments import Segment
 from espnet_lenbias.options.values import score_number
-from espnet_lenbias.report.result_values import numbers, times
+from espnet_lenbias.report.result_values import shares, times
 
 # What ends the names of files where there is an n-best list for each speaker.
 _SPEAKER = re.compile(r"1best_recog/token((?:_spk\d+)?)")
@@ -193,7 +193,7 @@ def _hypothesis(fields: Mapping[str, str]) -> Hypothesis:
 def _words(text: str, fields: Mapping[str, str]) -> list[Word]:
     """Return the words of a text, without symbols, with what is known of each."""
     words = text.split()
-    confidences: Sequence[Any] = numbers(fields.get("word_confidence", ""))
+    confidences: Sequence[Any] = shares(fields.get("word_confidence", ""))
     spans: Sequence[Any] = times(fields.get("word_times", ""))
     confidences = confidences or [None] * len(words)
     spans = spans or [(None, None)] * len(words)

@@ -16,7 +16,7 @@ from espnet_lenbias.options.run_journal import JOURNAL
 from espnet_lenbias.options.values import score_number
 from espnet_lenbias.report.ran import config_that_ran, contradictions, translated
 from espnet_lenbias.report.result_files import files, journals, lacking, read_values
-from espnet_lenbias.report.result_values import check_words, numbers, times
+from espnet_lenbias.report.result_values import check_words, shares, times
 from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.systems import System, read_config, system_of
 from espnet_lenbias.report.trn import usual_speaker
@@ -239,7 +239,7 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
             f"reference, e.g. {min(strangers)}: --data is of other utterances"
         )
     labels = read_values(folder, "token_int", str.split)
-    word_confidence = read_values(folder, "word_confidence", numbers)
+    word_confidence = read_values(folder, "word_confidence", shares)
     # those of a text that could not be aligned are not known: an empty line
     found = read_values(folder, "word_times", times)
     word_times = {key: spans for key, spans in found.items() if spans}

@@ -22,9 +22,13 @@ def check_words(
             )
 
 
-def numbers(values: str) -> list[float]:
-    """Read ``0.98 0.5``."""
-    return [float(value) for value in values.split()]
+def shares(values: str) -> list[float]:
+    """Read ``0.98 0.5``, confidences from 0 to 1."""
+    found = [float(value) for value in values.split()]
+    for value in found:
+        if not 0 <= value <= 1:  # nor is NaN
+            raise ValueError(f"{value} is not from 0 to 1")
+    return found
 
 
 def times(values: str) -> list[tuple[float, float]]:
