@@ -5,6 +5,7 @@ checkpoint does not hold as it was initialised, and leaves aside what it has no 
 """
 
 import logging
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -29,6 +30,12 @@ _PASSED = (
 # Whose modules have today the parameters that they had when a model was trained: those of
 # s3prl, fairseq and Hugging Face have come and gone with their releases.
 _LASTING = ("espnet", "espnet2", "espnet_lenbias", "torch", "whisper")
+
+# How the parameters of a model of s3prl's begin in older checkpoints, and in newer ones.
+_UPSTREAM = ("frontend.upstream.model", "frontend.upstream.upstream.model")
+
+# Models can be built in several threads, and what loads them is exchanged for all.
+_LOADING = threading.RLock()
 
 
 class CheckpointError(ValueError):
@@ -65,11 +72,13 @@ def loading_checked(
         _check_left_over(model, saved, result.unexpected_keys)
         return result
 
-    AbsESPnetModel.load_state_dict = load
-    try:
-        yield
-    finally:
-        del AbsESPnetModel.load_state_dict  # torch's shows again
+    with _LOADING:
+        before = AbsESPnetModel.load_state_dict
+        AbsESPnetModel.load_state_dict = load
+        try:
+            yield
+        finally:
+            AbsESPnetModel.load_state_dict = before
 
 
 def _is_partly_saved(train_config: Mapping[str, Any]) -> bool:
@@ -81,14 +90,19 @@ def _is_partly_saved(train_config: Mapping[str, Any]) -> bool:
 def _as_named_now(
     saved: Mapping[str, Any], model: torch.nn.Module
 ) -> Mapping[str, Any]:
-    """Rename the parameters of older releases that ESPnet renames, if at all, too late."""
-    old, new = "frontend.upstream.model", "frontend.upstream.upstream.model"
-    if not any(name.startswith(new) for name in model.state_dict()):
-        return saved
-    return {
-        name if name.startswith(new) else name.replace(old, new): value
-        for name, value in saved.items()
-    }
+    """Give parameters of other releases the names that they have in a model here."""
+    here = model.state_dict().keys()
+
+    def name_now(name: str) -> str:
+        if name in here:
+            return name
+        # ESPnet renames the second kind too, where the first attempt to load has failed
+        others = (older_name(name), name.replace(*_UPSTREAM))
+        return next((other for other in others if other in here), name)
+
+    named = {name_now(name): value for name, value in saved.items()}
+    # as it is where it can be: torch has noted the releases of its modules on it
+    return saved if named.keys() == saved.keys() else named
 
 
 def _check_missing(
@@ -128,12 +142,7 @@ def _check_left_over(
     model: torch.nn.Module, saved: Mapping[str, Any], names: Sequence[str]
 ) -> None:
     """Verify that nothing of a checkpoint is left over that the training decoded with."""
-    left_over = sorted(
-        name
-        for name in names
-        # a packed model has both names in its file: see `add_older_names`
-        if older_name(name) == name or older_name(name) not in saved
-    )
+    left_over = sorted(names)
     used = [name for name in left_over if _is_used(model, name, saved.get(name))]
     if used:
         parts = ", ".join(dict.fromkeys(name.partition(".")[0] for name in used))

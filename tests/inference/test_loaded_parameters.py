@@ -101,7 +101,7 @@ def test_what_decoding_does_not_use_is_warned_of(left_over, files_with, caplog):
 
 
 def test_a_decoder_that_is_never_asked(files_with, caplog):
-    # Up to 2022 ESPnet saved the decoder of a model that it trained with CTC alone.
+    # ESPnet builds none for a model that it trains with CTC alone
     files = files_with("asr", model_conf={"ctc_weight": 1.0})
     Speech2Text(**files, search="simple", ctc_weight=1.0)
     assert "parameters that are left out" in caplog.text
@@ -113,20 +113,23 @@ def test_a_whole_checkpoint_is_not_warned_of(name, model_of, caplog):
     assert "left out" not in caplog.text
 
 
-def test_the_names_of_older_releases(files_with, model_of, waves):
-    def as_202511(weights):
-        """Name the layer behind the subsampling so, and save the table of positions."""
-        renamed = {
-            k.replace("embed.out.", "embed.out.0."): v for k, v in weights.items()
-        }
-        return renamed | {"encoder.embed.out.1.pe": torch.zeros(1, 9, 16)}
+def test_the_names_of_another_release(files_with, model_of, waves):
+    def renamed(weights):
+        """Name the layer behind the subsampling as the other release does."""
+        is_old = any("embed.out.0." in name for name in weights)
+        names = ("embed.out.0.", "embed.out.")
+        now, then = names if is_old else names[::-1]
+        return {k.replace(now, then): v for k, v in weights.items()}
 
-    kept = [k for k in torch.load(model_of("asr").weights) if "embed.out.0." in k]
-    change = (lambda weights: weights) if kept else as_202511
-    old = Speech2Text(**files_with("asr", change), **SIMPLE)
-    new = Speech2Text(**model_of("asr").files, **SIMPLE)
-    results = [model(waves["utt1"])[0] for model in (old, new)]
+    before = torch.load(model_of("asr").weights)
+    assert renamed(before).keys() != before.keys()
+    # up to 0.5.2 ESPnet saved the table of positions, too
+    positions = {"encoder.embed.out.1.pe": torch.zeros(1, 9, 16)}
+    files = files_with("asr", lambda weights: renamed(weights) | positions)
+    models = [Speech2Text(**f, **SIMPLE) for f in (files, model_of("asr").files)]
+    results = [model(waves["utt1"])[0] for model in models]
     assert results[0][:3] == results[1][:3]
+    assert results[0][3].score == results[1][3].score
 
 
 class Upstream(torch.nn.Module):
