@@ -115,6 +115,7 @@ if TYPE_CHECKING:
     from espnet2.torch_utils.set_all_random_seed import (
         set_all_random_seed as set_all_random_seed,
     )
+    from espnet2.train.abs_espnet_model import AbsESPnetModel as AbsESPnetModel
     from espnet2.train.dataset import ESPnetDataset as ESPnetDataset
 
 # Where ESPnet's decoding modules are: 202611 and later, 202511.
@@ -172,6 +173,7 @@ _ELSEWHERE = {
     "S2TTask": "espnet2.tasks.s2t",
     "SLUTask": "espnet2.tasks.slu",
     "STTask": "espnet2.tasks.st",
+    "AbsESPnetModel": "espnet2.train.abs_espnet_model",
     "ESPnetDataset": "espnet2.train.dataset",
     "Speech2TextStreaming": "espnet2.bin.asr_inference_streaming",
     "set_all_random_seed": "espnet2.torch_utils.set_all_random_seed",
@@ -255,6 +257,11 @@ def model_variant() -> str:
     return "" if _layout() == _LAYOUTS[0] else "-202511"
 
 
+def older_name(name: str) -> str:
+    """Return what 202511 calls a parameter of 202611."""
+    return re.sub(r"(\bembed\.out)\.(weight|bias)$", r"\1.0.\2", name)
+
+
 def add_older_names(model_file: Path) -> None:
     """Have the parameters of a model go by the names of the release that is here, too.
 
@@ -269,10 +276,7 @@ def add_older_names(model_file: Path) -> None:
         parameters = torch.load(model_file, map_location="cpu", weights_only=True)
     except Exception:  # whoever loads the model says what is wrong with its file
         return
-    older = {
-        re.sub(r"(\bembed\.out)\.(weight|bias)$", r"\1.0.\2", name): value
-        for name, value in parameters.items()
-    }
+    older = {older_name(name): value for name, value in parameters.items()}
     if older.keys() - parameters.keys():
         torch.save({**parameters, **older}, model_file)
 

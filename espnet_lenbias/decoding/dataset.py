@@ -1,7 +1,8 @@
 """Utterances of a data set, read so that a broken one does not stop the others."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 import torch
 
 from espnet_lenbias.decoding.pieces import PieceReader
-from espnet_lenbias.decoding.preprocessing import build_preprocessing
+from espnet_lenbias.decoding.preprocessing import build_preprocessing, check_transcript
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
 from espnet_lenbias.options.audio_files import (
@@ -21,8 +22,11 @@ from espnet_lenbias.options.audio_files import (
     training_types,
 )
 from espnet_lenbias.options.cut_audio import check_whole
-from espnet_lenbias.options.data_files import SOUND
+from espnet_lenbias.options.data_files import DATA, SOUND, check_texts
 from espnet_lenbias.options.segments import Segment, cut_data
+
+# Types of audio whose whole numbers ESPnet leaves as large as they are.
+_NUMBERS = ("kaldi_ark", "npy")
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ class Utterances(torch.utils.data.Dataset[Any]):
         kinds = {name: kind for name, (_, kind) in self.dataset.debug_info.items()}
         return {
             name: values.astype(np.float32)
-            if kinds.get(name) == "kaldi_ark" and values.dtype.kind == "i"
+            if name == "speech" and kinds[name] in _NUMBERS and values.dtype.kind == "i"
             else values
             for name, values in data.items()
         }
@@ -133,7 +137,7 @@ class Utterances(torch.utils.data.Dataset[Any]):
     def _scale_warning(self, key: str, data: Mapping[str, np.ndarray]) -> str:
         """Return what is wrong with the scale of the samples."""
         for name, (_, kind) in self.dataset.debug_info.items():
-            if kind == "kaldi_ark" or kind in SOUND:
+            if name == "speech" and kind in (*_NUMBERS, *SOUND):
                 source = self._source(name, key)
                 large = are_large(data[name])
                 warning = scale_warning(source, kind, large, self.trained_on.get(name))
@@ -205,8 +209,9 @@ class Utterances(torch.utils.data.Dataset[Any]):
         return " ".join(self._files(name, key))
 
     def _files(self, name: str, key: str) -> list[str]:
-        reader = getattr(self.dataset.loader_dict[name], "loader", None)
-        # readers of sound, and of Kaldi's archives
+        loader = self.dataset.loader_dict[name]
+        reader = getattr(loader, "loader", loader)
+        # readers of sound and of arrays, and of Kaldi's archives
         sources = getattr(reader, "data", getattr(reader, "_dict", {}))
         source = sources.get(key, [])
         return [source] if isinstance(source, str) else list(source)
@@ -223,7 +228,6 @@ def build_dataset(
     task: Any,
     train_args: Any,
     dtype: str,
-    allow_variable_data_keys: bool,
     where: str = "the training config",
     segments: Mapping[str, Segment] | None = None,
 ) -> Utterances:
@@ -234,32 +238,48 @@ def build_dataset(
         task: ESPnet's class of the task.
         train_args: The options of the model's training.
         dtype: Of floats.
-        allow_variable_data_keys: Whether there may be data that the task knows nothing
-            of.
         where: What a message calls the file of `train_args`.
         segments: The utterances, where they are pieces of audio files.
 
     Raises:
-        OptionError: The model's config describes no preprocessing that ESPnet knows, or
-            the data are not what the task takes.
+        OptionError: The model's config describes no preprocessing that ESPnet knows, the
+            data are not what it takes, or cannot be read.
     """
-    dataset = ESPnetDataset(
-        data_path_and_name_and_type,
+    preprocess = build_preprocessing(task, train_args, where)
+    if preprocess is not None:
+        check_texts(data_path_and_name_and_type)
+        names = [name for _, name, _ in data_path_and_name_and_type]
+        check_transcript(names, train_args)
+    build = partial(
+        ESPnetDataset,
         float_dtype=dtype,
-        preprocess=build_preprocessing(task, train_args, where),
+        preprocess=preprocess,
         allow_multi_rates=True,  # as ESPnet's inference, which reads file by file
     )
     try:
-        task.check_task_requirements(
-            dataset, allow_variable_data_keys, train=False, inference=True
-        )
-    except RuntimeError as e:  # names the data that the task takes, and what there is
-        why = " ".join(str(e).split())
-        raise OptionError(f"data_path_and_name_and_type: {why}") from e
+        dataset = build(data_path_and_name_and_type)
+    except Exception as e:  # of every kind: each type has a reader of its own
+        raise _unreadable(data_path_and_name_and_type, build) from e
     if segments:
         _, name = cut_data(data_path_and_name_and_type)
         dataset.loader_dict[name].loader = PieceReader(segments, dtype)
     return Utterances(dataset, vars(train_args))
+
+
+def _unreadable(
+    data: Sequence[tuple[str, str, str]], build: Callable[[Any], ESPnetDataset]
+) -> OptionError:
+    """Return which of the data cannot be read as being of their type, and why."""
+    for entry in data:
+        try:
+            build([entry])
+        except Exception as e:
+            path, _, kind = entry
+            return OptionError(
+                f"{DATA}: {','.join(entry)}: {path} cannot be read as {kind} "
+                f"({reason(e)})"
+            )
+    return OptionError(f"{DATA}: the data cannot be read together")
 
 
 def read_batches(

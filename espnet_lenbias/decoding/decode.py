@@ -57,7 +57,6 @@ def load(args: argparse.Namespace, tool: Tool) -> Loaded:
         tool.task(),
         train_args,
         args.dtype,
-        args.allow_variable_data_keys,
         f"{config} {file}" if file is not None else f"model_tag {args.model_tag}",
         args.segments,
     )

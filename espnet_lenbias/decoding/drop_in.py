@@ -27,7 +27,7 @@ from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.decoding.run_log import FORMAT, kept_markers, log_kept
 from espnet_lenbias.errors import OptionError, OtherRunError
 from espnet_lenbias.espnet_compat import commandline, decodes_batches
-from espnet_lenbias.options.data_files import utterances
+from espnet_lenbias.options.data_files import data_taken, utterances
 from espnet_lenbias.options.decoding import get_parser, parse, show_cause
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.output_folder import NO_ROOM
@@ -72,6 +72,9 @@ def run(
     folder = Path(args.output_dir)
     try:
         _check_implemented(tool, args)
+        args.data_path_and_name_and_type = data_taken(
+            args.data_path_and_name_and_type, tool, args.allow_variable_data_keys
+        )
         # read once: whatever needs the pieces from here on finds them in the options
         args.segments = segments_of(args)
         data = utterances(args, cut_lines(args, args.segments))

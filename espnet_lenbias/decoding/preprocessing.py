@@ -4,7 +4,7 @@ That of a model with a window (S2T) fills audio up to it, or cuts it, without a 
 afterwards an utterance without audio looks like any other.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,24 @@ def build_preprocessing(
         ) from e
 
 
+def check_transcript(names: Collection[str], train_args: Any) -> None:
+    """Verify that a model has labels for the transcript that utterances come with.
+
+    Args:
+        names: Of the data.
+        train_args: The options of the model's training.
+
+    Raises:
+        OptionError: It has none.
+    """
+    known = getattr(train_args, "transcript_token_list", None) is not None
+    if "transcript" in names and not known:
+        raise OptionError(
+            "transcript: the model was trained without transcripts, and takes none: leave "
+            "it out"
+        )
+
+
 def prepared(
     model: Any, tool: Tool, data: dict[str, Any]
 ) -> tuple[dict[str, Any], str]:
@@ -129,11 +147,13 @@ def prepared(
         What the model is called with, and what its window leaves out: "" if nothing.
 
     Raises:
+        OptionError: The model takes no transcript, and there is one.
         ValueError: There is nothing in it.
     """
     train_args = getattr(model, tool.train_args)
     preprocess = build_preprocessing(tool.task(), train_args)
     if preprocess is not None:
+        check_transcript(data.keys(), train_args)
         data = preprocess("utterance", data)
     collate = tool.task().build_collate_fn(train_args, False)
     batch = collate([("utterance", data)])[1]

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from espnet_lenbias.espnet_compat import commandline
+from espnet_lenbias.options.choices import check_choices, choices_of
 from espnet_lenbias.options.decoding import get_parser, peek_config
 from espnet_lenbias.options.espnet_tools import OTHER_TOOLS
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
@@ -33,7 +34,12 @@ def main(cmd: Sequence[str] | None = None) -> int:
             f"label, so search: {search} has no place in it; say search: "
             f"{ESPNET}, or leave search out\n",
         )
+    choices = choices_of(parser)
     args = parser.parse_args(options)
+    try:
+        check_choices(choices, vars(args))
+    except ValueError as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
     print(commandline(), file=sys.stderr)
     ours = ("decoder_dtype", "batch_bins", "segments", "formats", *POSTERIOR_OPTIONS)
     for name in ours:

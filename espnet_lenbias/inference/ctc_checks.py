@@ -1,4 +1,4 @@
-"""CTC that is asked for in decoding: a model may be trained without."""
+"""CTC or a decoder that is asked for in decoding: a model may be trained without."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from espnet_lenbias.options.train_config import (
 
 
 def check_ctc(model: Any) -> None:
-    """Verify that a model has the CTC that its search is to use.
+    """Verify that a model has the CTC and the decoder that its search is to use.
 
     Args:
         model: An inference object.
@@ -23,6 +23,7 @@ def check_ctc(model: Any) -> None:
         OptionError: Says which weight to set.
     """
     _check_search(model.beam_search, "ctc_weight")
+    _check_decoder(model)
     if has_source_search(model):
         _check_search(model.asr_beam_search, "asr_ctc_weight")
 
@@ -31,6 +32,20 @@ def _check_search(search: Any, key: str) -> None:
     scorer = getattr(search, "scorers", {}).get("ctc")
     if isinstance(scorer, CTCPrefixScorer) and scorer.ctc is None:
         raise _no_ctc(key, search.weights["ctc"])
+
+
+def _check_decoder(model: Any) -> None:
+    """Verify that a model has a decoder: one that is trained with CTC alone has none."""
+    parts = (getattr(model, f"{key}_model", None) for key in ("asr", "s2t", "st", "mt"))
+    network = next((part for part in parts if part is not None), None)
+    weights = getattr(model.beam_search, "weights", {})
+    # without CTC there is nothing to say: what is neither has another search
+    has_ctc = getattr(network, "ctc", None) is not None
+    if has_ctc and getattr(network, "decoder", None) is None and weights.get("decoder"):
+        raise OptionError(
+            f"ctc_weight is {weights['ctc']}, and the model has no decoder, as it was "
+            "trained with CTC alone: set ctc_weight: 1.0 (in Python ctc_weight=1.0)"
+        )
 
 
 def check_ctc_precision(model: Any) -> None:

@@ -13,6 +13,7 @@ import torch
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.inference.ctc_checks import train_config
+from espnet_lenbias.inference.loaded_parameters import CheckpointError, loading_checked
 from espnet_lenbias.options.train_config import (
     is_packed_model,
     letters_of,
@@ -37,17 +38,29 @@ def broken_files_named(options: Mapping[str, Any]) -> Iterator[None]:
 
     Raises:
         OptionError: A file is not there, is none that torch can load, or describes no
-            model that ESPnet can build; there is no memory for it.
+            model that ESPnet can build; a checkpoint is of another model than its config;
+            there is no memory for it.
     """
     problem = checkpoints_problem(options)
     if problem:
         raise OptionError(problem)
     try:
-        yield
+        config = train_config(options, letters_of(options))
+        with loading_checked(config, _uses_lm(options)):
+            yield
     except OptionError:
         raise
     except Exception as e:  # of every kind: ESPnet verifies little
         raise OptionError(_problem(e, options)) from e
+
+
+def _uses_lm(options: Mapping[str, Any]) -> bool:
+    """Tell whether a language model is to be loaded that has a weight in a search."""
+    weights = {"lm_file": "lm_weight", "src_lm_file": "asr_lm_weight"}
+    return any(
+        options.get(file) is not None and options.get(weight) != 0
+        for file, weight in weights.items()
+    )
 
 
 def check_named(options: Mapping[str, Any], taken: Iterable[str]) -> None:
@@ -77,6 +90,8 @@ def check_named(options: Mapping[str, Any], taken: Iterable[str]) -> None:
 def _problem(error: Exception, options: Mapping[str, Any]) -> str:
     """Return in one line what an error in loading comes from."""
     config, model, building = _files_of(error, options)
+    if isinstance(error, CheckpointError):
+        return f"{model.replace(' ', ': ', 1)} {error}"
     problem = checkpoints_problem(options) or _stats_problem(options)
     if problem:
         return problem
@@ -153,8 +168,15 @@ def _checkpoint_problem(path: Path) -> str | None:
         if mmap:
             with zipfile.ZipFile(path) as parts:  # torch does not look at checksums
                 damaged = parts.testzip()
+                is_state = _is_training_state(parts)
             if damaged:
                 return f"is damaged: the checksum of {damaged} in it is wrong"
+            if is_state:
+                return (
+                    "is the state that a training goes on from, with the parameters "
+                    "below `model`: give what the training has saved of the model, such "
+                    "as valid.acc.ave.pth"
+                )
         saved = torch.load(path, map_location="cpu", weights_only=True, mmap=mmap)
     except (FileNotFoundError, PermissionError, IsADirectoryError) as e:
         return f"cannot be read: {e.strerror}"
@@ -177,7 +199,30 @@ def _checkpoint_problem(path: Path) -> str | None:
             f"holds no parameters by name, but an object of type {type(saved).__name__}: "
             "give the state_dict() of a model"
         )
+    below = [key for key, value in saved.items() if _holds_tensors(value)]
+    if below and not _holds_tensors(saved):
+        return (
+            f"holds no parameters itself, but below `{below[0]}`: give the state_dict() "
+            "of a model"
+        )
     return None
+
+
+def _is_training_state(parts: zipfile.ZipFile) -> bool:
+    """Tell whether a checkpoint is ESPnet's ``checkpoint.pth``, without loading it.
+
+    Older releases have put into it what torch does not load.
+    """
+    pickled = [name for name in parts.namelist() if Path(name).name == "data.pkl"]
+    content = b"".join(map(parts.read, pickled))
+    return b"reporter" in content and b"optimizers" in content
+
+
+def _holds_tensors(value: Any) -> bool:
+    """Tell whether there are tensors by name."""
+    return isinstance(value, Mapping) and any(
+        isinstance(part, torch.Tensor) for part in value.values()
+    )
 
 
 def _stats_problem(options: Mapping[str, Any]) -> str | None:

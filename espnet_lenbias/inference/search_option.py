@@ -18,7 +18,6 @@ from espnet_lenbias.inference.audio_checks import (
 from espnet_lenbias.inference.ctc_checks import check_ctc, check_ctc_precision
 from espnet_lenbias.inference.model_checks import (
     check_labels,
-    check_parameters,
     check_place,
     check_quantisation,
 )
@@ -140,7 +139,6 @@ class SearchOptionMixin(Samples, _EspnetClass):
         named = {**dict.fromkeys(given.signature.parameters), **options}
         with broken_files_named(named), whisper_ready_for(options), fast_yaml():
             super().__init__(*given.args, **given.kwargs)
-        check_parameters(self, options)
         check_bpe_model(self)
         check_order_of_pieces(self)
         self._adapt()

@@ -101,11 +101,11 @@ def scale_warning(source: str, kind: str, large: bool, trained_on: str | None) -
 
     Args:
         source: Where the audio comes from.
-        kind: ESPnet's type of the data: `sound`, `kaldi_ark`.
+        kind: ESPnet's type of the data: `sound`, `kaldi_ark`, `npy`.
         large: See :func:`are_large`.
         trained_on: The type of the data in training; None: not known.
     """
-    if kind == "kaldi_ark" and large and trained_on in SOUND:
+    if kind not in SOUND and large and trained_on in SOUND:
         return (
             f"{source}: {kind} gives samples beyond -1 to 1, which ESPnet does not "
             f"scale, and the model was trained on {trained_on}, from -1 to 1: write the "

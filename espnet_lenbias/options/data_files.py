@@ -2,11 +2,13 @@
 
 import argparse
 import hashlib
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.values import nearest
 
 # ESPnet's option that names the data: (file, name, type) each.
@@ -38,6 +40,11 @@ _OTHERS = (
 # Types that hold audio, or features of it.
 _AUDIO = (*_FILES, "hdf5", "rand_float")
 
+# Types that give a text as it stands, and those that give numbers in its place, which do
+# for a model without preprocessing.
+_TEXT = ("text", "random_text")
+_IDS = ("text_int", "csv_int", "npy", "kaldi_ark", "hdf5")
+
 
 def check_types(data: Sequence[tuple[str, str, str]]) -> None:
     """Verify the types of data, before ESPnet reads something else than there is.
@@ -51,7 +58,7 @@ def check_types(data: Sequence[tuple[str, str, str]]) -> None:
     known = (*KEYED, *_OTHERS)
     names = [name for _, name, _ in data]
     for path, name, kind in data:
-        given = f"data_path_and_name_and_type: {path},{name},{kind}: "
+        given = f"{DATA}: {path},{name},{kind}: "
         if names.count(name) > 1:
             raise OptionError(f"{given}{name} is given twice: leave one of them out")
         if kind not in known and not re.fullmatch(r"rand_int_\d+_\d+", kind):
@@ -62,8 +69,62 @@ def check_types(data: Sequence[tuple[str, str, str]]) -> None:
                 f"{given}speech is audio, and {kind} is no type of such data: say "
                 f"{path},{name},sound, or kaldi_ark for commands and archives"
             )
-        if name.endswith("text") and kind in SOUND:
-            raise OptionError(f"{given}{name} is no sound: say {path},{name},text")
+        if _is_text(name) and kind not in (*_TEXT, *_IDS):
+            raise OptionError(
+                f"{given}{name} is a text, and {kind} is no type of such data: say "
+                f"{path},{name},text"
+            )
+
+
+def check_texts(data: Sequence[tuple[str, str, str]]) -> None:
+    """Verify that texts are read as such, for a model that makes token ids of them.
+
+    Args:
+        data: (file, name of the data, type) each.
+
+    Raises:
+        OptionError: Names what is read as something else, and what to say.
+    """
+    for path, name, kind in data:
+        if _is_text(name) and kind not in _TEXT:
+            raise OptionError(
+                f"{DATA}: {path},{name},{kind}: the model makes token ids of {name} "
+                f"itself, and {kind} gives no text: say {path},{name},text"
+            )
+
+
+def _is_text(name: str) -> bool:
+    """Tell whether data of this name are texts."""
+    return name.endswith("text") or name in ("transcript", "text_prev")
+
+
+def data_taken(
+    data: Sequence[tuple[str, str, str]], tool: Tool, leave_others: bool
+) -> list[tuple[str, str, str]]:
+    """Return the data that a tool decodes.
+
+    Args:
+        data: (file, name of the data, type) each.
+        tool: Whose model decodes.
+        leave_others: Whether there may be others, which are left out: ESPnet would hand
+            them to a model that does not take them.
+
+    Raises:
+        OptionError: There are others; what is to be decoded is not there.
+    """
+    taken = dict.fromkeys(filter(None, (tool.source, tool.text)))
+    takes = f"{tool.name} takes {' and '.join(taken)}"
+    others = [entry for entry in data if entry[1] not in taken]
+    for entry in others:
+        what = f"{DATA}: {','.join(entry)}: {takes}, and no {entry[1]}"
+        if not leave_others:
+            raise OptionError(f"{what}: leave it out, or give it its right name")
+        logging.warning(f"{what}: it is left out")
+    if tool.source not in [name for _, name, _ in data]:
+        raise OptionError(
+            f"{DATA}: there is no {tool.source}, which {tool.name} decodes"
+        )
+    return [entry for entry in data if entry[1] in taken]
 
 
 def lines_of(args: argparse.Namespace) -> dict[str, Mapping[str, str]]:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import yaml
 
 from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.choices import check_choices, choices_of, hint
 from espnet_lenbias.options.data_files import DATA, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.fast_yaml import read_config
@@ -120,6 +121,7 @@ def parse(
 ) -> argparse.Namespace:
     """Parse the command line and its decode config; exit with status 2 on a mistake."""
     config = _read_config(parser, cmd)
+    choices = choices_of(parser)
     args, unknown = parser.parse_known_args(cmd)
     if unknown:
         flags = [flag for a in parser._actions for flag in a.option_strings]
@@ -130,6 +132,7 @@ def parse(
     options = vars(args)
 
     try:
+        check_choices(choices, options)
         check_search_conf(args.search, {})
         args.search_conf = check_search_conf(args.search, args.search_conf)
         options.update(check_espnet_options(args.search, _said(options)))
@@ -238,6 +241,8 @@ def _origin(message: str, config: Mapping[str, Any], args: argparse.Namespace) -
 
 def _is_read(given: Any, value: Any) -> bool:
     """Tell whether a value is what the parser has made of another one."""
+    if value is None:
+        return given is None
     try:
         return str(type(value)(given)) == str(value)  # as texts: NaN equals nothing
     except (TypeError, ValueError):
@@ -246,9 +251,10 @@ def _is_read(given: Any, value: Any) -> bool:
 
 def _usage_error(parser: argparse.ArgumentParser, message: str) -> NoReturn:
     """Exit as argparse does, with what helps."""
-    parser.exit(
-        2, f"{parser.format_usage()}{parser.prog}: error: {message}; see --help\n"
-    )
+    bfloat16 = message.startswith("argument --dtype: invalid choice: 'bfloat16'")
+    more = hint("dtype", "bfloat16") if bfloat16 else ""
+    usage = parser.format_usage()
+    parser.exit(2, f"{usage}{parser.prog}: error: {message}{more}; see --help\n")
 
 
 def _fail(parser: argparse.ArgumentParser, message: str) -> NoReturn:

@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import logging
 import os
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -37,6 +38,10 @@ _DAMAGED = (
 )
 
 
+# How the names end of archives that ESPnet's ``pack`` makes.
+_PACKED = (".zip", ".tar", ".tgz", ".tar.gz", ".tbz2", ".tar.bz2", ".txz", ".tar.xz")
+
+
 def model_files(tag: str | Path) -> dict[str, str]:
     """Return the constructor arguments that hold a model's files.
 
@@ -45,7 +50,7 @@ def model_files(tag: str | Path) -> dict[str, str]:
             that ESPnet's model zoo knows.
 
     Raises:
-        FileNotFoundError: the name ends in ``.zip``, and no such file is there.
+        FileNotFoundError: the name ends as those of archives, and no such file is there.
         OptionError: the file is not a packed ESPnet model, or cannot be unpacked; it is
             no name of a model, or the model zoo does not have it.
     """
@@ -111,7 +116,7 @@ def check_tag(tag: Any) -> None:
 
 def is_archive(tag: str) -> bool:
     """Whether the tag names a file on disk rather than a model of the zoo."""
-    return Path(tag).is_file() or (tag.endswith(".zip") and "://" not in tag)
+    return Path(tag).is_file() or (tag.endswith(_PACKED) and "://" not in tag)
 
 
 def unpack_model(archive: Path) -> dict[str, str]:
@@ -186,6 +191,12 @@ def check_archive(archive: Path) -> None:
     """Verify that the file is a model packed by ESPnet; see :func:`model_files`."""
     if not archive.is_file():
         raise FileNotFoundError(f"model_tag: there is no file {archive}")
+    if tarfile.is_tarfile(archive):  # one can look like the last zip file within it
+        raise OptionError(
+            f"model_tag: {archive} is a tar archive, and packed models are read from .zip "
+            "only: pack the model with --outpath NAME.zip, or unpack it with tar and give "
+            "its files"
+        )
     try:
         with zipfile.ZipFile(archive) as packed:
             names = packed.namelist()

@@ -5,6 +5,7 @@ can end in nonsense. No torch in here.
 """
 
 import functools
+import tarfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,6 +27,12 @@ _KEYS = (
 )
 # What a model of spoken language understanding can have beyond one that recognises.
 _SLU = ("transcript_token_list", "deliberationencoder", "postdecoder")
+
+# What reading an archive raises that is none, or a damaged one.
+_NO_ARCHIVE = (
+    *(OSError, ValueError, NotImplementedError, EOFError),
+    *(zipfile.BadZipFile, tarfile.TarError),
+)
 
 _REMEDY = "give the config.yaml that lies beside the model"
 _PACKED_REMEDY = "give it as model_tag, or in Python to from_pretrained()"
@@ -81,9 +88,13 @@ def check_file(key: str, path: Any) -> None:
 def is_packed_model(path: str | Path) -> bool:
     """Tell whether a file is an archive as ESPnet's ``pack`` writes it."""
     try:
+        if tarfile.is_tarfile(path):
+            with tarfile.open(path) as archive:
+                first = archive.next()
+            return first is not None and first.name == "meta.yaml"
         with zipfile.ZipFile(path) as packed:
             return any(Path(name).name == "meta.yaml" for name in packed.namelist())
-    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+    except _NO_ARCHIVE:
         return False
 
 

@@ -280,7 +280,7 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     assert cli.main(["decode", *_where(client, tmp_path), *options]) == 1
     killer.join()
     assert _files(out) == _files(tmp_path / "unbroken")
-    assert len(_files(out)) == 18
+    assert len(_files(out)) == 20
 
     # those of the cluster may come at any time
     ours = [r for r in caplog.records if not r.name.startswith("distributed")]

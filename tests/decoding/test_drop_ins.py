@@ -421,6 +421,17 @@ def test_another_tool_runs_unchanged(choice, maskctc, data, monkeypatch):
     assert called[0] == called[1]
 
 
+def test_another_tool_takes_no_log_level_that_there_is_not(maskctc, data, capsys):
+    del maskctc[maskctc.index("--beam_size") :]
+    with pytest.raises(SystemExit) as e:
+        unchanged_tool.main([*maskctc, *config(data, log_level="LOUD")])
+    assert e.value.code == 2
+    assert capsys.readouterr().err.endswith(
+        "error: log_level must be one of CRITICAL, ERROR, WARNING, INFO, DEBUG, NOTSET, "
+        "not 'LOUD'\n"
+    )
+
+
 def test_data_that_the_task_does_not_take_are_named(model_of, data, tmp_path, capsys):
     model = model_of("asr")
     options = [

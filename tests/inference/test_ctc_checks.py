@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from espnet_lenbias import OptionError, mt, st
+from espnet_lenbias.inference import asr, s2t, slu
 from espnet_lenbias.inference.ctc_checks import train_config
+from tests.releases import needs_s2t_of_ctc_alone
 
 
 @pytest.mark.parametrize("options", [{}, {"mt_train_config": "no-such.yaml"}])
@@ -48,3 +51,29 @@ def test_the_key_is_named_before_a_model_is_built(
 def test_a_model_with_ctc_is_built(name, tool, model_of):
     model = tool(**model_of(name).files, ctc_weight=0.3, search="explicit_length")
     assert model.beam_search.weights["ctc"] == 0.3
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5])
+@pytest.mark.parametrize("search", ["explicit_length", "espnet"])
+@pytest.mark.parametrize(
+    "name, tool",
+    [
+        ("asr", asr.Speech2Text),
+        pytest.param("s2t", s2t.Speech2Text, marks=needs_s2t_of_ctc_alone),
+        ("slu", slu.Speech2Understand),
+    ],
+)
+def test_a_model_without_decoder(name, tool, search, weight, model_of, tmp_path, waves):
+    config = yaml.safe_load(model_of(name).config.read_text())
+    config["model_conf"] = {**config["model_conf"], "ctc_weight": 1.0}
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(config))
+    files = {**model_of(name).files, f"{name}_train_config": str(path)}
+    with pytest.raises(OptionError) as e:
+        tool(**files, ctc_weight=weight, search=search)
+    assert str(e.value) == (
+        f"ctc_weight is {weight}, and the model has no decoder, as it was trained with "
+        "CTC alone: set ctc_weight: 1.0 (in Python ctc_weight=1.0)"
+    )
+    model = tool(**files, ctc_weight=1.0, search=search)
+    assert model(waves["utt1"])

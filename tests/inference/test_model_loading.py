@@ -3,6 +3,7 @@
 import os
 import shutil
 import zipfile
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -81,6 +82,47 @@ def _run_what_checkpoints_say(monkeypatch) -> None:
         "espnet2.tasks.abs_task.safe_torch_load",
         partial(torch.load, weights_only=False),
         raising=False,
+    )
+
+
+@pytest.mark.parametrize("time", ["", timedelta(1)], ids=["202611", "older"])
+@pytest.mark.parametrize("key", ["asr_model_file", "lm_file"])
+def test_the_state_of_a_training(key, time, spoilt, tmp_path, lm_of_nothing):
+    # as espnet2/train/trainer.py saves it
+    state = {
+        "model": torch.load(spoilt["asr_model_file"]),
+        "reporter": {"stats": {1: {"train": {"time": time}}}, "epoch": 1},
+        "optimizers": [{"state": {}, "param_groups": []}],
+        "schedulers": [None],
+        "scaler": None,
+    }
+    path = tmp_path / "checkpoint.pth"
+    torch.save(state, path)
+    with pytest.raises(OptionError) as e:
+        Speech2Text(**{**spoilt, **lm_of_nothing, key: str(path)}, search="simple")
+    assert str(e.value) == (
+        f"{key}: {path} is the state that a training goes on from, with the parameters "
+        "below `model`: give what the training has saved of the model, such as "
+        "valid.acc.ave.pth"
+    )
+
+
+@pytest.fixture
+def lm_of_nothing(spoilt, tmp_path):
+    """Return the files of a language model; the parameters are of another model."""
+    config = tmp_path / "lm.yaml"
+    config.write_text(yaml.safe_dump({"lm": "transformer", "token_list": TOKENS}))
+    return {"lm_train_config": str(config), "lm_file": spoilt["asr_model_file"]}
+
+
+def test_parameters_below_a_name(spoilt):
+    path = spoilt["asr_model_file"]
+    torch.save({"args": {"lr": 1}, "net": torch.load(path)}, path)
+    with pytest.raises(OptionError) as e:
+        Speech2Text(**spoilt, search="simple", ctc_weight=0.0)
+    assert str(e.value) == (
+        f"asr_model_file: {path} holds no parameters itself, but below `net`: give the "
+        "state_dict() of a model"
     )
 
 

@@ -11,7 +11,6 @@ from espnet_lenbias import OptionError, Speech2Text
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.inference.audio_checks import as_samples
-from espnet_lenbias.inference.model_checks import saved_parameters
 from tests.conftest import RATE
 from tests.make_models import SPEECH, TOKENS, make_model
 from tests.releases import needs_batches, needs_lightning_checkpoints
@@ -216,10 +215,8 @@ def test_a_checkpoint_of_an_lm_names_what_is_missing(conformer, lm_files):
     lm = lm_files("same", TOKENS)
     with pytest.raises(OptionError) as raised:
         Speech2Text(conformer.files["asr_train_config"], lm["lm_file"], **EXPLICIT)
-    names = sorted(saved_parameters(conformer.files["asr_model_file"]))
-    assert f"it holds {len(saved_parameters(lm['lm_file']))} others" in str(
-        raised.value
-    )
+    names = sorted(torch.load(conformer.files["asr_model_file"]))
+    assert f"it holds {len(torch.load(lm['lm_file']))} others" in str(raised.value)
     assert names[0] in str(raised.value)
 
 
@@ -249,6 +246,17 @@ def test_quantised_models_have_their_parameters(conformer, waves):
 def test_the_checkpoint_of_the_lm_is_the_models(conformer, lm_files):
     lm = {**lm_files("lm", TOKENS), "lm_file": conformer.files["asr_model_file"]}
     with pytest.raises(OptionError, match="lm_file: .* is not the checkpoint"):
+        Speech2Text(**conformer.files, **lm, **EXPLICIT, lm_weight=0.3)
+    Speech2Text(**conformer.files, **lm, **EXPLICIT, lm_weight=0.0)  # it is not used
+
+
+def test_an_lm_of_fewer_layers_than_in_its_training(conformer, lm_files, tmp_path):
+    lm = lm_files("more", TOKENS)
+    more = torch.load(lm["lm_file"]) | {"lm.encoder.more": torch.ones(3)}
+    torch.save(more, tmp_path / "lm.pth")
+    lm = {**lm, "lm_file": str(tmp_path / "lm.pth")}
+    message = r"^lm_file: .* has no place for 1 of the .*\(lm.encoder.more\)"
+    with pytest.raises(OptionError, match=message):
         Speech2Text(**conformer.files, **lm, **EXPLICIT, lm_weight=0.3)
     Speech2Text(**conformer.files, **lm, **EXPLICIT, lm_weight=0.0)  # it is not used
 

@@ -30,6 +30,8 @@ def write_wav(path, subtype="PCM_16", channels=1, seconds=2):
         ("kaldi_ark", True, "kaldi_ark", ""),
         ("kaldi_ark", True, None, ""),
         ("kaldi_ark", False, "sound", ""),
+        ("npy", True, "sound", "not scale, and the model was trained on sound"),
+        ("npy", True, "npy", ""),
         ("sound", False, "sound", ""),
         ("sound", False, "kaldi_ark", "decode with the type kaldi_ark"),
         ("sound", False, None, ""),

@@ -8,10 +8,21 @@ import pytest
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options import data_files
 from espnet_lenbias.options.data_files import (
+    check_texts,
     check_types,
+    data_taken,
     lines_of,
     read_lines,
     utterances,
+)
+from espnet_lenbias.options.espnet_tools import (
+    ASR,
+    ASR_STREAMING,
+    MT,
+    S2T,
+    SLU,
+    ST,
+    ST_STREAMING,
 )
 
 
@@ -89,7 +100,13 @@ def test_a_key_with_no_file_behind_it(kind, refused, tmp_path):
         ("speech", "text", "speech is audio, and text is no type of such data: say"),
         ("speech", "soundx", "there is no type soundx; did you mean sound?"),
         ("speech", "", r"there is no type  \(types: sound, "),
-        ("src_text", "sound", "src_text is no sound: say a.scp,src_text,text"),
+        (
+            "src_text",
+            "sound",
+            "src_text is a text, and sound is no type of such data: ",
+        ),
+        ("transcript", "sound", "transcript is a text, and sound is no type of such"),
+        ("text_prev", "rand_float", "text_prev is a text, and rand_float is no type"),
         ("speech", "rand_int_3", "there is no type rand_int_3"),
     ],
 )
@@ -107,3 +124,53 @@ def test_types_of_espnet():
     for kind in ("sound", "kaldi_ark", "npy", "hdf5"):
         check_types([("a", "speech", kind), ("a", "src_text", "text")])
     check_types([("a", "noise", "rand_int_3_10")])
+
+
+@pytest.mark.parametrize("kind", ["text_int", "csv_int", "npy", "kaldi_ark"])
+@pytest.mark.parametrize("name", ["src_text", "transcript", "text_prev"])
+def test_numbers_in_place_of_a_text(name, kind):
+    check_types([("a", name, kind)])  # do for a model without preprocessing
+    with pytest.raises(OptionError) as e:
+        check_texts([("a.wav", "speech", kind), ("a", name, kind)])
+    assert str(e.value) == (
+        f"data_path_and_name_and_type: a,{name},{kind}: the model makes token ids of "
+        f"{name} itself, and {kind} gives no text: say a,{name},text"
+    )
+    check_texts([("a", name, "text")])
+
+
+SPEECH, TEXT = ("wav.scp", "speech", "sound"), ("words", "text", "text")
+
+
+@pytest.mark.parametrize("tool", [ASR, ASR_STREAMING, ST, ST_STREAMING, S2T, SLU])
+def test_data_that_a_tool_does_not_take(tool, caplog):
+    with pytest.raises(OptionError) as e:
+        data_taken([SPEECH, TEXT], tool, leave_others=False)
+    assert str(e.value).startswith(
+        f"data_path_and_name_and_type: words,text,text: {tool.name} takes speech"
+    )
+    assert str(e.value).endswith(
+        ", and no text: leave it out, or give it its right name"
+    )
+    assert data_taken([TEXT, SPEECH], tool, leave_others=True) == [SPEECH]
+    assert caplog.text.count("and no text: it is left out") == 1
+
+
+@pytest.mark.parametrize(
+    "tool, names",
+    [
+        (ASR, ["speech"]),
+        (SLU, ["speech", "transcript"]),
+        (S2T, ["text_prev", "speech"]),
+        (MT, ["src_text"]),
+    ],
+)
+def test_data_that_a_tool_takes(tool, names):
+    data = [("file", name, "text") for name in names]
+    assert data_taken(data, tool, leave_others=False) == data
+
+
+@pytest.mark.parametrize("tool, name", [(ASR, "speech"), (MT, "src_text")])
+def test_nothing_to_decode(tool, name):
+    with pytest.raises(OptionError, match=f"there is no {name}, which {tool.name} dec"):
+        data_taken([TEXT], tool, leave_others=True)

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from espnet_lenbias.options.decoding import get_parser, parse
-from espnet_lenbias.options.espnet_tools import ASR, MT
+from espnet_lenbias.options.espnet_tools import ASR, MT, TOOLS
 from espnet_lenbias.options.run_options import run_options
 
 # As PyYAML reads it, `5e-1` is text.
@@ -35,6 +35,10 @@ def parsed(tmp_path):
         config.write_text(text)
         command = ["--config", str(config), "--output_dir", str(tmp_path / "out")]
         command += ["--data_path_and_name_and_type", f"{wavs},speech,sound"]
+        if tool.streams:  # ESPnet's parser asks for a model
+            command += [
+                word for key in tool.model_options for word in (f"--{key}", "x")
+            ]
         return parse(get_parser(tool.module), [*command, *options])
 
     return parse_it
@@ -73,7 +77,7 @@ def test_the_command_line_takes_the_same_texts(parsed):
             "ngpu: 1\nquantize_lm: true",
             "quantize_lm: torch multiplies quantized weights on the CPU only",
         ),
-        ("decoder_dtype: half", "decoder_dtype must be float32 or bfloat16"),
+        ("decoder_dtype: half", "decoder_dtype must be one of float32, bfloat16, not"),
         ("maxlenratio: .inf", "maxlenratio must be a number, not inf"),
         ("maxlenratio: .nan", "maxlenratio must be a number, not nan"),
         ("minlenratio: -.inf", "minlenratio must be a number, not -inf"),
@@ -97,6 +101,62 @@ def test_an_option_twice_is_named_with_its_lines(parsed, capsys):
     assert stop.value.code == 2
     said = "decode.yaml: lines 1 and 3 have search: leave one of them out"
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        (
+            "log_level: LOUD",
+            "log_level must be one of CRITICAL, ERROR, WARNING, INFO, DEB",
+        ),
+        (
+            "log_level: 1",
+            "log_level must be one of CRITICAL, ERROR, WARNING, INFO, DEBUG",
+        ),
+        (
+            "log_level: null",
+            "log_level must be one of CRITICAL, ERROR, WARNING, INFO, DE",
+        ),
+        (
+            "dtype: int16",
+            "dtype must be one of float16, float32, float64, not 'int16'\n",
+        ),
+        (
+            "dtype: bfloat16",
+            "dtype must be one of float16, float32, float64, not 'bfloat16'; decoder and "
+            "language model can compute in it: decoder_dtype: bfloat16\n",
+        ),
+        ("decoder_dtype: int8", "decoder_dtype must be one of float32, bfloat16, not"),
+    ],
+)
+def test_a_config_takes_no_other_choices_than_the_command_line(
+    line, message, tool, parsed, capsys
+):
+    with pytest.raises(SystemExit) as stop:
+        parsed(f"search: simple\n{line}\n", tool=tool)
+    assert stop.value.code == 2
+    assert f"decode.yaml: {message}" in capsys.readouterr().err.splitlines(True)[-1]
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_a_config_takes_the_choices_that_there_are(tool, parsed, monkeypatch):
+    monkeypatch.setattr("espnet_lenbias.options.decoding._check_files", lambda _: None)
+    text = "log_level: debug\ndtype: float64\ntoken_type: null\ndecoder_dtype: null\n"
+    args = parsed(text, tool=tool)
+    chosen = args.log_level, args.dtype, args.token_type, args.decoder_dtype
+    assert chosen == ("DEBUG", "float64", None, None)
+
+
+def test_the_command_line_says_where_bfloat16_is_an_option(parsed, capsys):
+    with pytest.raises(SystemExit) as stop:
+        parsed("search: simple", "--dtype", "bfloat16")
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.endswith(
+        "; decoder and language model can compute in it: decoder_dtype: bfloat16; see "
+        "--help\n"
+    )
 
 
 @pytest.mark.parametrize(

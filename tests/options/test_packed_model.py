@@ -9,12 +9,14 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
-from espnet2.main_funcs.pack_funcs import unpack
+from espnet2.main_funcs.pack_funcs import pack, unpack
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options import packed_model
 from espnet_lenbias.options.packed_model import check_archive, model_files
+from espnet_lenbias.options.train_config import is_packed_model
 
 META = {
     "yaml_files": {"asr_train_config": "exp/config.yaml"},
@@ -263,3 +265,31 @@ def test_a_cache_that_others_keep_need_not_be_written(tmp_path, cache, monkeypat
     files = model_files(str(archive))
     monkeypatch.setattr(packed_model, "_locked", lambda _: 1 / 0)
     assert model_files(str(archive)) == files
+
+
+ENDS = ["tar", "tgz", "tar.gz", "tbz2", "tar.bz2", "txz", "tar.xz", "nothing"]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_an_archive_of_another_kind_is_named(end, tmp_path, cache):
+    config, weights = tmp_path / "config.yaml", tmp_path / "model.pth"
+    config.write_text("token_list: [a]\n")
+    torch.save({"a": torch.ones(2)}, weights)  # a zip file, within the other
+    packed = tmp_path / f"model.{end}"
+    espnets = tmp_path / "model.tar" if end == "nothing" else packed
+    pack({"asr_model_file": weights}, {"asr_train_config": config}, espnets)
+    espnets.rename(packed)
+    with pytest.raises(OptionError) as e:
+        model_files(packed)
+    assert str(e.value) == (
+        f"model_tag: {packed} is a tar archive, and packed models are read from .zip only: "
+        "pack the model with --outpath NAME.zip, or unpack it with tar and give its files"
+    )
+    assert is_packed_model(packed)  # in the place of a config, say
+    assert not is_packed_model(weights)
+
+
+@pytest.mark.parametrize("end", [*ENDS[:-1], "zip"])
+def test_an_archive_that_is_not_there(end):
+    with pytest.raises(FileNotFoundError, match=f"there is no file gone.{end}"):
+        model_files(f"gone.{end}")
