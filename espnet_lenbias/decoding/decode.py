@@ -8,18 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from espnet_lenbias.decoding.dataset import (
-    Batch,
-    Unreadable,
-    Utterances,
-    build_dataset,
-    reason,
-)
+from espnet_lenbias.decoding.dataset import build_dataset
 from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.decoding.log_markers import AUDIO_WARNINGS, paired_markers
 from espnet_lenbias.decoding.preprocessing import of_one
 from espnet_lenbias.decoding.result_folder import Outcome, empty_value
 from espnet_lenbias.decoding.search_threads import choose_threads
+from espnet_lenbias.decoding.utterances import Batch, Unreadable, Utterances, reason
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import set_all_random_seed
 from espnet_lenbias.inference.whisper import leave_long_audio

@@ -111,7 +111,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     _warn(warning)
 
     # Here, not above: these load torch and ESPnet.
-    from espnet_lenbias.decoding.dataset import reason
+    from espnet_lenbias.decoding.utterances import reason
     from espnet_lenbias.espnet_compat import TooShortUttError
     from espnet_lenbias.report.figures.saving import save
 

@@ -198,8 +198,8 @@ def _words(text: str, fields: Mapping[str, str]) -> list[Word]:
     confidences = confidences or [None] * len(words)
     spans = spans or [(None, None)] * len(words)
     rated = [
-        Word(word, *span, sure)
-        for word, span, sure in zip(words, spans, confidences, strict=True)
+        Word(word, start, end, sure)
+        for word, (start, end), sure in zip(words, spans, confidences, strict=True)
     ]
     plain = fields.get("text_nospecial")
     if plain is None:
