@@ -24,7 +24,7 @@ from espnet_lenbias.options.audio_files import (
     check_audio_file,
     scale_warning,
 )
-from espnet_lenbias.options.cut_audio import file_info
+from espnet_lenbias.options.cut_audio import damage_named, file_info
 
 _BLOCK = 2**18  # samples
 
@@ -107,16 +107,13 @@ def _soundfile_blocks(path: Path, rate: int) -> Blocks:
     Raises:
         AudioError: It is damaged, or holds what a file of 16 bits cannot.
     """
-    try:
-        with soundfile.SoundFile(os.fsencode(path)) as f:
-            stream = soxr.ResampleStream(f.samplerate, rate, 1, dtype="float32")
-            for samples in f.blocks(_BLOCK, dtype="float32", always_2d=True):
-                mono = samples.mean(axis=1)
-                _check_samples(path, mono)
-                yield stream.resample_chunk(mono)
-            yield stream.resample_chunk(np.zeros(0, dtype=np.float32), last=True)
-    except soundfile.LibsndfileError as e:
-        raise AudioError(f"{path} cannot be read to its end ({e})") from e
+    with damage_named(path), soundfile.SoundFile(os.fsencode(path)) as f:
+        stream = soxr.ResampleStream(f.samplerate, rate, 1, dtype="float32")
+        for samples in f.blocks(_BLOCK, dtype="float32", always_2d=True):
+            mono = samples.mean(axis=1)
+            _check_samples(path, mono)
+            yield stream.resample_chunk(mono)
+        yield stream.resample_chunk(np.zeros(0, dtype=np.float32), last=True)
 
 
 def _check_samples(path: Path, samples: np.ndarray) -> None:

@@ -15,6 +15,7 @@ import soundfile
 import torch
 
 from espnet_lenbias.errors import AudioError, OptionError
+from espnet_lenbias.options.cut_audio import damage_named
 
 _RATE = 16000
 _FRAME = 512  # samples at that rate: what the detector takes at once
@@ -51,9 +52,8 @@ def speech_probabilities(path: Path, detector: Any) -> np.ndarray:
         detector: See :func:`load_detector`.
 
     Raises:
-        AudioError: It holds NaN or infinity.
+        AudioError: It holds NaN or infinity, is damaged, or no audio.
         OSError: It cannot be read.
-        soundfile.LibsndfileError: It is no audio.
     """
     detector.reset_states()
     found = [
@@ -68,7 +68,7 @@ def _blocks(path: Path) -> Iterator[torch.Tensor]:
     """Yield the audio at the detector's rate, (samples,) of whole frames each."""
     from torchaudio.functional import resample
 
-    with soundfile.SoundFile(os.fsencode(path)) as f:
+    with damage_named(path), soundfile.SoundFile(os.fsencode(path)) as f:
         size = _BLOCK_SECONDS * f.samplerate
         for samples in f.blocks(size, dtype="float32", always_2d=True):
             block = torch.from_numpy(samples.mean(axis=1))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import humanfriendly  # as ESPnet reads `16k`
 import soundfile
 
-from espnet_lenbias.options.cut_audio import check_whole, file_info
+from espnet_lenbias.options.cut_audio import check_whole, damage_named, file_info
 from espnet_lenbias.options.data_files import SOUND
 
 if TYPE_CHECKING:
@@ -72,10 +72,11 @@ def read_audio(path: Path) -> "np.ndarray":
     """Return the samples of an audio file, (samples,) or (samples, channels).
 
     Raises:
-        AudioError: It is cut off.
+        AudioError: It is cut off, or damaged.
     """
     check_whole(path)
-    samples: np.ndarray = soundfile.read(os.fsencode(path), dtype="float32")[0]
+    with damage_named(path):
+        samples: np.ndarray = soundfile.read(os.fsencode(path), dtype="float32")[0]
     return samples
 
 

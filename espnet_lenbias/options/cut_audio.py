@@ -7,7 +7,8 @@ utterance gives half a text. Of a cut FLAC it says so itself.
 import os
 import re
 import struct
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,19 @@ def file_info(path: Path, verbose: bool = False) -> Any:
             "written into a pipe: write it anew, from file to file"
         )
     return info
+
+
+@contextmanager
+def damage_named(path: Path) -> Iterator[None]:
+    """Read audio within the context, of which libsndfile finds damages only there.
+
+    Raises:
+        AudioError: It is damaged, or cut off.
+    """
+    try:
+        yield
+    except soundfile.LibsndfileError as e:
+        raise AudioError(f"{path} cannot be read to its end ({e})") from e
 
 
 def check_whole(path: Path, start: int = 0) -> None:
@@ -148,12 +162,9 @@ def _n_frames(path: Path) -> int:
         AudioError: It is damaged.
     """
     n_frames = 0
-    try:
-        with soundfile.SoundFile(os.fsencode(path)) as f:
-            while n_read := len(f.read(2**16, dtype="float32")):
-                n_frames += n_read
-    except soundfile.LibsndfileError as e:
-        raise AudioError(f"{path} cannot be read to its end ({e})") from e
+    with damage_named(path), soundfile.SoundFile(os.fsencode(path)) as f:
+        while n_read := len(f.read(2**16, dtype="float32")):
+            n_frames += n_read
     return n_frames
 
 

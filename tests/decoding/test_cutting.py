@@ -130,18 +130,28 @@ def test_a_recording_is_cut_block_by_block(rate, channels, tmp_path, monkeypatch
     assert times == pytest.approx([0.8, 4.2, 30.8, 34.2, 49.8, 53.2], abs=0.04)
 
 
-def test_a_recording_with_nan_costs_no_other(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("b.wav", "holds NaN or infinity"), ("b.flac", "cannot be read to its end")],
+)
+def test_a_spoilt_recording_costs_no_other(
+    name, message, tmp_path, monkeypatch, capsys
+):
     wave = np.full(4 * 16000, 0.5)
     soundfile.write(tmp_path / "a.wav", wave, 16000)
-    wave[1000] = np.nan
-    soundfile.write(tmp_path / "b.wav", wave, 16000, subtype="FLOAT")
-    lines = "".join(f"{name} {tmp_path / name}.wav\n" for name in ("b", "a"))
-    (tmp_path / "wav.scp").write_text(lines)
+    spoilt = tmp_path / name
+    if spoilt.suffix == ".wav":
+        wave[1000] = np.nan
+        soundfile.write(spoilt, wave, 16000, subtype="FLOAT")
+    else:  # half of it
+        soundfile.write(spoilt, np.random.default_rng(0).random(64000), 16000)
+        spoilt.write_bytes(spoilt.read_bytes()[: spoilt.stat().st_size // 2])
+    (tmp_path / "wav.scp").write_text(f"b {spoilt}\na {tmp_path / 'a.wav'}\n")
     monkeypatch.setattr(voice, "load_detector", _Loudness)
     command = ["segment", str(tmp_path / "wav.scp"), "--output_dir", str(tmp_path)]
     assert cli.main(command) == 1
     said = capsys.readouterr().err
-    assert f"failed: b: {tmp_path / 'b.wav'} holds NaN or infinity" in said
+    assert f"failed: b: {spoilt} {message}" in said
     assert "no speech" not in said
     assert (tmp_path / "segments").read_text() == "a-0000000-0000400 a 0.00 4.00\n"
 

@@ -136,6 +136,16 @@ def test_half_of_an_ogg(subtype, tmp_path):
         read_audio(path)
 
 
+def test_half_of_a_flac(tmp_path):
+    """libsndfile says so itself, where it reads."""
+    path = tmp_path / "a.flac"
+    wave = 0.1 * np.random.default_rng(0).standard_normal(2 * RATE)
+    soundfile.write(path, wave, RATE)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(AudioError, match=r"a\.flac cannot be read to its end"):
+        read_audio(path)
+
+
 def test_a_damaged_mp3(tmp_path, monkeypatch):
     """libsndfile finds damages where it reads; what it says is of no use."""
     path = tmp_path / "a.mp3"
