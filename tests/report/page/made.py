@@ -58,9 +58,9 @@ def even_times(texts: dict[str, str], seconds: float = 2.0) -> dict[str, str]:
 
 
 def even_confidence(texts: dict[str, str]) -> dict[str, str]:
-    """Return lines of `word_confidence`, from 1.0 downwards in each utterance."""
+    """Return lines of `word_confidence`, from 1.0 down to 0.0 in each utterance."""
     return {
-        key: " ".join(f"{1 - 0.2 * i:.6f}" for i in range(len(text.split())))
+        key: " ".join(f"{max(1 - 0.2 * i, 0):.6f}" for i in range(len(text.split())))
         for key, text in texts.items()
     }
 
