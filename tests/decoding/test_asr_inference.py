@@ -436,12 +436,16 @@ def test_the_first_of_two_channels_is_heard(
     assert texts[0].read_text() == texts[1].read_text()
 
 
-def test_a_raw_file_costs_no_other(transformer_model, wav_scp, tmp_path, caplog):
+@pytest.mark.parametrize("batch_size", ["1", pytest.param("2", marks=needs_batches)])
+def test_a_raw_file_costs_no_other(
+    batch_size, transformer_model, wav_scp, tmp_path, caplog
+):
     """In batches, too, for which the length of each file is asked for."""
     text = wav_scp.read_text()
     (tmp_path / "utt2.raw").write_bytes((tmp_path / "utt2.wav").read_bytes())
     wav_scp.write_text(text.replace("utt2.wav", "utt2.raw"))
-    assert _run(transformer_model, wav_scp, tmp_path / "out", "--batch_size", "2") == 1
+    size = ("--batch_size", batch_size)
+    assert _run(transformer_model, wav_scp, tmp_path / "out", *size) == 1
     failed = [m for m in caplog.messages if m.startswith("failed: ")]
     assert len(failed) == 1
     assert failed[0].startswith(

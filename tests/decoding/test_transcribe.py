@@ -16,9 +16,10 @@ from scipy.signal import resample_poly
 
 from espnet_lenbias import Speech2Text, cli
 from espnet_lenbias.decoding import drop_in, transcribe, voice
+from espnet_lenbias.decoding.cutting import CutOptions
 from espnet_lenbias.decoding.found_audio import named_audio
 from espnet_lenbias.decoding.plain_audio import plain_audio
-from espnet_lenbias.decoding.prepared_audio import prepared
+from espnet_lenbias.decoding.prepared_audio import cut_at_silences, prepared
 from espnet_lenbias.errors import AudioError, OptionError
 from espnet_lenbias.options import espnet_tools
 from espnet_lenbias.options.run_journal import JOURNAL, read_run_options
@@ -155,6 +156,15 @@ def test_a_name_that_is_too_long_costs_no_other(audio, capsys):
     )
     assert list(files) == ["walter"]
     assert failures == [f"{path}: its name is too long for those of files: rename it"]
+
+
+def test_a_long_file_that_is_damaged_is_left_to_its_decoding(tmp_path, monkeypatch):
+    """Which fails, and costs no other."""
+    monkeypatch.setattr(voice, "load_detector", _Loudness)
+    path = tmp_path / "a.flac"
+    soundfile.write(path, np.random.default_rng(0).random(4 * RATE), RATE)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert cut_at_silences({"a": path}, CutOptions(2)) == ["a a 0 -1\n"]
 
 
 # --- With tiny models -----------------------------------------------------------------
