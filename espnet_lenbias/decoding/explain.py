@@ -36,7 +36,7 @@ from espnet_lenbias.options.html_page import (
     audio_choice,
     check_html_options,
 )
-from espnet_lenbias.options.output_folder import make_output_dir
+from espnet_lenbias.options.output_folder import make_output_dir, named_path
 from espnet_lenbias.options.packed_model import check_owner, model_files
 from espnet_lenbias.options.posteriors import PosteriorOptions
 from espnet_lenbias.options.registry import ESPNET
@@ -69,7 +69,7 @@ def get_parser() -> argparse.ArgumentParser:
     )
     add(
         "--output_dir",
-        type=Path,
+        type=named_path,
         default=Path("explained"),
         help="gets the plot, and the page (default: explained)",
     )

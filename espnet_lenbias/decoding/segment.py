@@ -19,7 +19,7 @@ from espnet_lenbias.decoding.plain_files import replace_file
 from espnet_lenbias.errors import AudioError, OptionError
 from espnet_lenbias.options.audio_files import check_audio_file, seconds_of
 from espnet_lenbias.options.data_files import read_lines
-from espnet_lenbias.options.output_folder import make_output_dir
+from espnet_lenbias.options.output_folder import make_output_dir, named_path
 from espnet_lenbias.options.values import finite
 
 _PROG = "espnet-lenbias segment"
@@ -36,7 +36,7 @@ def get_parser() -> argparse.ArgumentParser:
     add("wav_scp", type=Path, metavar="WAV_SCP", help="lines `recording audio-file`")
     add(
         "--output_dir",
-        type=Path,
+        type=named_path,
         required=True,
         help="where to write `segments`, e.g. the folder of WAV_SCP",
     )

@@ -48,7 +48,7 @@ from espnet_lenbias.options.data_files import DATA
 from espnet_lenbias.options.decoding import peek_config
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.formats import need_times
-from espnet_lenbias.options.output_folder import make_output_dir
+from espnet_lenbias.options.output_folder import make_output_dir, named_path
 from espnet_lenbias.options.packed_model import check_owner, model_files
 from espnet_lenbias.options.tool_choice import (
     add_tool_option,
@@ -78,7 +78,7 @@ def get_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add(
         "--output_dir",
-        type=Path,
+        type=named_path,
         default=Path("transcripts"),
         help="gets the results (default: transcripts)",
     )
@@ -125,6 +125,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
         args.segments = str(folder / "segments")
         status = run(tool, parser, args, finished=lambda rows: _show(args, rows))
         print(f"in {own.output_dir / RECORDINGS / '1best_recog'}")
+    elif not failures:
+        print(f"{_PROG}: there is no speech: nothing is written", file=sys.stderr)
     for why in failures:
         print(f"{_PROG}: failed: {why}", file=sys.stderr)
     return 1 if failures else status
@@ -160,7 +162,7 @@ def decoding_options(
     """
     times = need_times(_said(rest, "formats").get("formats"))
     parser = decoding_parser(tool, _PROG, _USAGE, **_DEFAULTS, times=times)
-    parser.add_argument("files", nargs="+", type=_named, metavar="FILE")
+    parser.add_argument("files", nargs="+", type=named_path, metavar="FILE")
     args = parse_decoding(parser, tool, own, rest)
     for key in _OF_DATA:
         if getattr(args, key):
@@ -201,13 +203,6 @@ def _weigh_what_is_there(
     for key, is_there in (("ctc_weight", has_ctc), ("lm_weight", has_lm)):
         if not is_there and key not in said:
             setattr(args, key, 0.0)
-
-
-def _named(text: str) -> Path:
-    """Read the name of a file or folder: an empty one would be this folder."""
-    if not text:
-        raise argparse.ArgumentTypeError("the name of a file is empty")
-    return Path(text)
 
 
 def _said(rest: Sequence[str], *keys: str) -> dict[str, Any]:

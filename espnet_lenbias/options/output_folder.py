@@ -1,5 +1,6 @@
 """The folder that a tool writes to, tried before there is any work that could be lost."""
 
+import argparse
 import errno
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -8,6 +9,20 @@ from espnet_lenbias.errors import OptionError
 
 # A full disk, a full quota, a limit on the size of files.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def named_path(text: str) -> Path:
+    """Read the name of a file or folder, as argparse's `type`.
+
+    An empty one, as of a variable that is not set, would be the folder that a person is
+    in.
+
+    Raises:
+        ArgumentTypeError: It is empty.
+    """
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the name is empty: name a file or folder")
+    return Path(text)
 
 
 def make_output_dir(folder: Path) -> None:

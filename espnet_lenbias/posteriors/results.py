@@ -60,7 +60,15 @@ def label_confidence(
 def _confidence(
     sequences: Sequence[Words], nbest: Sequence[Result], rank: int, temperature: float
 ) -> list[float]:
-    """Return how sure each part of one of the sequences of an n-best list is."""
+    """Return how sure each part of one of the sequences of an n-best list is.
+
+    Raises:
+        ValueError: There is no hypothesis of that rank.
+    """
+    if not 1 <= rank <= len(nbest):
+        raise ValueError(
+            f"rank is {rank}, and the n-best list has {len(nbest)} hypotheses"
+        )
     probability = posteriors_of(nbest, temperature)
     values: list[float] = confidences(
         sequences[rank - 1], sequences, probability

@@ -24,7 +24,7 @@ from espnet_lenbias.options.html_page import (
     check_html_options,
 )
 from espnet_lenbias.options.metrics import METRICS, TOKENIZERS, USUAL_TOKENIZER
-from espnet_lenbias.options.output_folder import make_output_dir
+from espnet_lenbias.options.output_folder import make_output_dir, named_path
 from espnet_lenbias.options.values import finite, from_one
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def get_parser() -> argparse.ArgumentParser:
         required=True,
         help="folder of the references: DATA/<set>/text, and utt2spk for trn files",
     )
-    add("--output_dir", type=Path, help="where to write (default: DIR/report)")
+    add("--output_dir", type=named_path, help="where to write (default: DIR/report)")
     add(
         "--detail",
         metavar="SET",

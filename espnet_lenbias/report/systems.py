@@ -61,6 +61,11 @@ class System:
         return place, len(self.options), *self.row, self.beam_size
 
 
+def _printable(name: object) -> str:
+    """Return a name as a terminal can show it: a sign that steers it is left out."""
+    return "".join(sign if sign.isprintable() else " " for sign in str(name))
+
+
 def label(name: str, lm_weight: float) -> str:
     """Return what a plot calls a system of this name."""
     return f"{name}, LM {lm_weight:g}" if lm_weight else name
@@ -122,7 +127,7 @@ def system_of(tag: str, config: Mapping[str, Any]) -> System:
     ctc_weight = number("ctc_weight", config.get("ctc_weight", 0.0))
     return System(
         tag=tag,
-        name=str(config.get("row") or _name(search, options, ctc_weight, dtype)),
+        name=_printable(config.get("row") or _name(search, options, ctc_weight, dtype)),
         search=search,
         beam_size=beam_size,
         lm_weight=float(number("lm_weight", config.get("lm_weight", 0.0))),

@@ -98,6 +98,15 @@ def test_word_confidence_is_the_mass_of_those_with_the_word(nbest):
     assert word_confidence(nbest, rank=3) == pytest.approx([1 / 2, 1])
 
 
+@pytest.mark.parametrize("rank", [-1, 0, 4])
+def test_a_rank_that_there_is_not(rank, nbest):
+    nbest = nbest[:3]
+    with pytest.raises(ValueError, match=f"rank is {rank}, and the n-best list has 3"):
+        word_confidence(nbest, rank)
+    with pytest.raises(ValueError, match="rank is 1, and the n-best list has 0"):
+        word_confidence([])
+
+
 def test_label_confidence_is_that_of_tokens():
     nbest = [result("ab", math.log(0.6)), result("cb", math.log(0.4))]
     assert label_confidence(nbest) == pytest.approx([0.6, 1.0])

@@ -12,6 +12,11 @@ def read(tmp_path, config):
     return system_of("tag", read_config(path))
 
 
+def test_a_name_that_would_steer_a_terminal(tmp_path):
+    row = read(tmp_path, {"beam_size": 4, "row": "red \x1b[31m\n\u9577"})
+    assert row.name == "red  [31m \u9577"
+
+
 def test_everything_that_a_decode_config_tells(tmp_path):
     config = {"beam_size": 64, "search": "simple", "lm_weight": 0.6, "ctc_weight": 0.3}
     config["search_conf"] = {"length_norm": True, "eos_threshold": 1.5}
