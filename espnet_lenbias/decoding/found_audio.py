@@ -51,24 +51,35 @@ def named_audio(paths: Sequence[Path], results: Path) -> dict[str, Path]:
     return dict(sorted(names.items()))
 
 
+def audio_in(folder: Path, results: Path | None = None) -> list[Path]:
+    """Return the audio files below a folder, sorted.
+
+    Args:
+        folder: It is searched to its depths.
+        results: An output folder: what lies there, and in those of other runs, is none.
+    """
+    of_runs = {journal.parent.resolve() for journal in folder.rglob(JOURNAL)}
+    if results is not None:
+        of_runs.add(results.resolve())
+    return sorted(
+        file
+        for file in folder.rglob("*")
+        if file.suffix.lower() in SUFFIXES
+        and of_runs.isdisjoint(file.resolve().parents)
+        and file.is_file()
+    )
+
+
 def _files(paths: Sequence[Path], results: Path) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            # of other runs, too: copies of audio lie there
-            of_runs = {results.resolve()}
-            of_runs |= {journal.parent.resolve() for journal in path.rglob(JOURNAL)}
-            found = sorted(
-                file
-                for file in path.rglob("*")
-                if file.suffix.lower() in SUFFIXES
-                and of_runs.isdisjoint(file.resolve().parents)
-            )
+            found = audio_in(path, results)
             if not found:
                 raise OptionError(
                     f"FILE: there is no audio in the folder {path}: name files, or "
                     "another folder"
                 )
-            yield from (file for file in found if file.is_file())
+            yield from found
         elif path.is_file():
             yield path
         else:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import soundfile
 
-from espnet_lenbias.decoding.found_audio import SUFFIXES
+from espnet_lenbias.decoding.found_audio import SUFFIXES, audio_in
 from espnet_lenbias.decoding.plain_audio import plain_audio
 from espnet_lenbias.options.audio_files import WHISPER_RATE as RATE
 from espnet_lenbias.options.audio_files import WHISPER_WINDOW as WINDOW
@@ -79,17 +79,15 @@ def audio_files(folder: Path) -> Iterator[tuple[str, Path]]:
         SystemExit: Two files would have the same name.
     """
     found: dict[str, Path] = {}
-    for path in sorted(folder.resolve().rglob("*")):
-        if path.suffix.lower() in SUFFIXES and path.is_file():
-            inner = path.relative_to(folder.resolve()).with_suffix("")
-            key = "-".join("-".join(inner.parts).split())
-            if key in found:
-                sys.exit(
-                    f"data.py: {found[key]} and {path} would both be called {key}: "
-                    "rename one"
-                )
-            found[key] = path
-            yield key, path
+    for path in audio_in(folder.resolve()):
+        inner = path.relative_to(folder.resolve()).with_suffix("")
+        key = "-".join("-".join(inner.parts).split())
+        if key in found:
+            sys.exit(
+                f"data.py: {found[key]} and {path} would both be called {key}: rename one"
+            )
+        found[key] = path
+        yield key, path
 
 
 def write(path: Path, values: dict[str, object]) -> None:
