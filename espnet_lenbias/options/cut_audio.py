@@ -87,16 +87,13 @@ def check_whole(path: Path, start: int = 0) -> None:
         OSError: It cannot be read.
         AudioError: It is cut off, or see :func:`file_info`.
     """
+    info = None
     if not start:
-        with suppress(soundfile.LibsndfileError):  # who reads it says so
-            if file_info(path).format == "OGG" and not _has_last_page(path):
-                raise AudioError(
-                    f"{path}: cut off: its last page is not marked as such: copy or make "
-                    "it anew"
-                )
+        with suppress(RuntimeError):  # no audio: who reads it says so
+            info = file_info(path, verbose=True)
     promised, held = _wav_seconds(path, start)
-    if not promised and not start:
-        promised, held = _other_seconds(path)
+    if not promised and info is not None:
+        promised, held = _other_seconds(path, info)
     if promised - held > _SLACK:
         raise AudioError(
             f"{path}: cut off: its header says {promised:.2f} s, and {held:.2f} s are "
@@ -131,17 +128,24 @@ def _wav_seconds(path: Path, start: int) -> tuple[float, float]:
     return untold
 
 
-def _other_seconds(path: Path) -> tuple[float, float]:
+def _other_seconds(path: Path, info: Any) -> tuple[float, float]:
     """Return how long audio is by its header, and by what is there, of other kinds.
 
+    Args:
+        path: The file.
+        info: What :func:`file_info` says about it, verbosely.
+
     Returns:
-        Zeros for what is no audio, and where no more is said than is there.
+        Zeros where no more is said than is there.
+
+    Raises:
+        AudioError: It is cut off, and does not tell how long it was; or damaged.
     """
     untold = 0.0, 0.0
-    try:
-        info = file_info(path, verbose=True)
-    except (soundfile.LibsndfileError, RuntimeError):
-        return untold  # who reads it says so
+    if info.format == "OGG" and not _has_last_page(path):
+        raise AudioError(
+            f"{path}: cut off: its last page is not marked as such: copy or make it anew"
+        )
     held = info.frames / info.samplerate
     if info.format == "NIST":
         with path.open("rb") as f:

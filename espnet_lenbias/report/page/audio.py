@@ -14,6 +14,7 @@ import numpy as np
 import soundfile
 
 from espnet_lenbias.options.audio_files import check_audio_file
+from espnet_lenbias.options.cut_audio import damage_named
 from espnet_lenbias.options.data_files import read_lines
 from espnet_lenbias.options.html_page import EMBED, LINK, NO_AUDIO
 from espnet_lenbias.options.segments import read_segments
@@ -88,7 +89,7 @@ def page_audio(
     try:
         samples, rate = _read(source)
         src = _embedded(samples, rate) if how == EMBED else _link(source, page_folder)
-    except (OSError, ValueError, soundfile.LibsndfileError) as e:
+    except (OSError, ValueError) as e:
         return {"problem": str(e)}
     return {
         "src": src,
@@ -128,7 +129,7 @@ def _read(source: Source) -> tuple[np.ndarray, int]:
         raise ValueError(f"{source.file} is a command, not a file")
     path = Path(source.file)
     check_audio_file(path)
-    with soundfile.SoundFile(os.fsencode(path)) as f:
+    with damage_named(path), soundfile.SoundFile(os.fsencode(path)) as f:
         rate: int = f.samplerate
         f.seek(min(round(source.start * rate), f.frames))
         n = -1 if source.end is None else round((source.end - source.start) * rate)
