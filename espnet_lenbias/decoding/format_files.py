@@ -40,7 +40,7 @@ _SUBTITLES = {SRT: srt_lines, VTT: vtt_lines}
 _TOLD = (
     *("search", "search_conf", "beam_size", "nbest", "ctc_weight", "lm_weight"),
     *("ngram_weight", "penalty", "maxlenratio", "minlenratio", "normalize_length"),
-    *("dtype", "decoder_dtype", *POSTERIOR_OPTIONS, "times"),
+    *("dtype", "decoder_dtype", *POSTERIOR_OPTIONS),
     *("lang_sym", "task_sym", "predict_time", "model_tag"),
 )
 
@@ -150,22 +150,25 @@ def _json_lines(
         for key, value in vars(args).items()
         if (key in _TOLD or key.endswith("_model_file")) and value is not None
     }
-    audio = _audio(args)
+    audio = _audio(args, {transcript.key for transcript in transcripts})
     for transcript in transcripts:
         file, seconds = audio.get(transcript.key, (None, None))
         yield json_line(transcript, file, seconds, options)
 
 
-def _audio(args: argparse.Namespace) -> Audio:
-    """Return the audio of each utterance and each recording."""
+def _audio(args: argparse.Namespace, keys: set[str]) -> Audio:
+    """Return the audio of these utterances, or recordings."""
     found: dict[str, tuple[str | None, float | None]] = {}
     for path, name, kind in getattr(args, DATA):
         if name == "speech" and kind in SOUND:
-            for key, value in read_lines(Path(path)).items():
+            lines = read_lines(Path(path))
+            for key in lines.keys() & keys - args.segments.keys():
+                value = lines[key]
                 seconds = None
                 with suppress(OSError, ValueError):  # no file, or a broken one
                     seconds = seconds_of(Path(value))
                 found[key] = value, seconds
-    for key, piece in args.segments.items():
+    for key in args.segments.keys() & keys:
+        piece = args.segments[key]
         found[key] = piece.file, piece.seconds if piece.seconds > 0 else None
     return found

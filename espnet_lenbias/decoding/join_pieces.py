@@ -1,11 +1,10 @@
 """The text of a recording, put together from those of its pieces."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from espnet_lenbias.decoding.plain_files import open_plain, replace_file
-from espnet_lenbias.options.segments import Segment
+from espnet_lenbias.options.segments import Segment, by_recording
 
 # Below the output folder, for the recordings; in it files as those of utterances.
 RECORDINGS = "recordings"
@@ -27,12 +26,7 @@ def join_pieces(
     Raises:
         OSError: Names a file that cannot be read or written.
     """
-    pieces = defaultdict(list)
-    for key in keys:
-        if key in segments:
-            pieces[segments[key].recording].append(key)
-    for of_one in pieces.values():
-        of_one.sort(key=lambda key: (segments[key].start, segments[key].end))
+    pieces = by_recording(segments, keys)
     if not pieces:
         return
     for path in sorted(folder.glob("1best_recog/text*")):

@@ -2,13 +2,12 @@
 
 import math
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from espnet_lenbias.decoding.journal import ResultRow
-from espnet_lenbias.options.segments import Segment
+from espnet_lenbias.options.segments import Segment, by_recording
 from espnet_lenbias.options.values import score_number
 from espnet_lenbias.report.result_values import shares, times
 
@@ -117,28 +116,26 @@ def recordings_of(
         segments: The pieces, by utterance.
         transcripts: Of the pieces; others are left out.
     """
-    pieces: dict[str, list[tuple[Segment, Transcript]]] = defaultdict(list)
-    for said in transcripts:
-        if said.key in segments:
-            segment = segments[said.key]
-            pieces[segment.recording].append((segment, said))
-    return [joined(recording, of_one) for recording, of_one in pieces.items()]
+    said = {transcript.key: transcript for transcript in transcripts}
+    return [
+        _joined(recording, [(segments[key], said[key]) for key in keys])
+        for recording, keys in by_recording(segments, said).items()
+    ]
 
 
-def joined(recording: str, pieces: Sequence[tuple[Segment, Transcript]]) -> Transcript:
+def _joined(recording: str, pieces: Sequence[tuple[Segment, Transcript]]) -> Transcript:
     """Return the transcript of a recording, put together from those of its pieces.
 
     Args:
         recording: Its key.
-        pieces: In any order; of several the best hypothesis of each counts.
+        pieces: In the order of time; of several the best hypothesis of each counts.
     """
-    order = sorted(pieces, key=lambda piece: (piece[0].start, piece[0].end))
-    places = [(said.key, segment.start, segment.end) for segment, said in order]
-    if len(order) == 1:
-        ((segment, said),) = order
+    places = [(said.key, segment.start, segment.end) for segment, said in pieces]
+    if len(pieces) == 1:
+        ((segment, said),) = pieces
         shifted = [_shifted(hyp, segment.start) for hyp in said.hypotheses]
         return Transcript(recording, shifted, places)
-    best = [_shifted(t.hypotheses[0], s.start) for s, t in order if t.hypotheses]
+    best = [_shifted(t.hypotheses[0], s.start) for s, t in pieces if t.hypotheses]
     if not best:
         return Transcript(recording, pieces=places)
     steps = [hyp.steps for hyp in best if hyp.steps is not None]

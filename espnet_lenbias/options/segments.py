@@ -6,7 +6,8 @@ has a line for each recording. An end of -1 is that of the recording.
 
 import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +81,25 @@ def segments_of(args: argparse.Namespace) -> dict[str, Segment]:
         return {}
     path, _ = cut_data(args.data_path_and_name_and_type)
     return read_segments(Path(args.segments), read_lines(Path(path)))
+
+
+def by_recording(
+    segments: Mapping[str, Segment], keys: Iterable[str]
+) -> dict[str, list[str]]:
+    """Return the pieces of each recording in the order of time.
+
+    Args:
+        segments: All pieces.
+        keys: Of utterances, of which others are left out; recordings are in the order of
+            the first piece of theirs.
+    """
+    pieces: dict[str, list[str]] = defaultdict(list)
+    for key in keys:
+        if key in segments:
+            pieces[segments[key].recording].append(key)
+    for of_one in pieces.values():
+        of_one.sort(key=lambda key: (segments[key].start, segments[key].end))
+    return dict(pieces)
 
 
 def cut_data(data: Sequence[tuple[str, str, str]]) -> tuple[str, str]:
