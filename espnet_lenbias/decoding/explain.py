@@ -25,6 +25,7 @@ from typing import Any
 from espnet_lenbias.decoding.explained_input import Input, check_input, input_of
 from espnet_lenbias.decoding.model_command import (
     decoding_parser,
+    files_of_model,
     own_parser,
     parse_decoding,
 )
@@ -37,15 +38,10 @@ from espnet_lenbias.options.html_page import (
     check_html_options,
 )
 from espnet_lenbias.options.output_folder import make_output_dir, named_path
-from espnet_lenbias.options.packed_model import check_owner, model_files
 from espnet_lenbias.options.posteriors import PosteriorOptions
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.threads import wait_passively
-from espnet_lenbias.options.tool_choice import (
-    add_tool_option,
-    check_tool,
-    choose_tool,
-)
+from espnet_lenbias.options.tool_choice import add_tool_option, choose_tool
 from espnet_lenbias.options.train_config import check_train_configs, read_train_config
 from espnet_lenbias.options.values import finite
 
@@ -97,9 +93,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         check_html_options(own)
         given = input_of(tool, args.input, own.text)
         how = audio_choice(own.html_audio, given.audio is not None, _NO_AUDIO)
-        files = model_files(own.model)
-        check_tool(tool, own.model, files)
-        check_owner(own.model, files, tool)
+        files = files_of_model(tool, own.model)
         vars(args).update(files, model_tag=None)  # found already
         key = tool.model_options[0]
         config = read_train_config(key, files[key])

@@ -13,6 +13,8 @@ from espnet_lenbias.options.data_files import DATA
 from espnet_lenbias.options.decoding import get_parser as inference_parser
 from espnet_lenbias.options.decoding import parse
 from espnet_lenbias.options.espnet_tools import Tool
+from espnet_lenbias.options.packed_model import check_owner, model_files
+from espnet_lenbias.options.tool_choice import check_tool
 
 
 def own_parser(prog: str, usage: str, doc: str | None) -> argparse.ArgumentParser:
@@ -87,3 +89,20 @@ def parse_decoding(
         key = min(named, default="model_tag")
         raise OptionError(f"{key}: the model is named by --model: leave {key} out")
     return args
+
+
+def files_of_model(tool: Tool, model: str) -> dict[str, str]:
+    """Return the files of a model; fetch them where it is of the model zoo.
+
+    Args:
+        tool: Whose model it is to be.
+        model: A tag of the model zoo, or a packed model.
+
+    Raises:
+        OSError: A file cannot be read.
+        OptionError: It is none, or no model of this tool.
+    """
+    files = model_files(model)
+    check_tool(tool, model, files)
+    check_owner(model, files, tool)
+    return files

@@ -32,6 +32,7 @@ from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.decoding.model_command import (
     decoding_parser,
+    files_of_model,
     own_parser,
     parse_decoding,
 )
@@ -49,12 +50,7 @@ from espnet_lenbias.options.decoding import peek_config
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.formats import need_times
 from espnet_lenbias.options.output_folder import make_output_dir, named_path
-from espnet_lenbias.options.packed_model import check_owner, model_files
-from espnet_lenbias.options.tool_choice import (
-    add_tool_option,
-    check_tool,
-    choose_tool,
-)
+from espnet_lenbias.options.tool_choice import add_tool_option, choose_tool
 from espnet_lenbias.options.train_config import read_train_config, section
 from espnet_lenbias.options.values import finite
 
@@ -105,7 +101,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         tool = _chosen_tool(own.model, cmd)
         args = decoding_options(tool, own, rest)
         files = named_audio(vars(args).pop("files"), folder)
-        held = _model_files(tool, own.model)
+        held = files_of_model(tool, own.model)
         config = read_train_config(tool.model_options[0], held[tool.model_options[0]])
         has_lm = "lm_file" in held or args.lm_file is not None
         _weigh_what_is_there(args, config, has_lm, rest)
@@ -170,18 +166,6 @@ def decoding_options(
                 f"{key}: what to transcribe is named as FILE: leave {key} out"
             )
     return args
-
-
-def _model_files(tool: Tool, model: str) -> dict[str, str]:
-    """Return the files of a model; fetch them where it is of the model zoo.
-
-    Raises:
-        OptionError: It is none, or no model of this tool.
-    """
-    files = model_files(model)
-    check_tool(tool, model, files)
-    check_owner(model, files, tool)
-    return files
 
 
 def _weigh_what_is_there(

@@ -17,7 +17,7 @@ import yaml
 from espnet2.main_funcs.pack_funcs import pack
 
 from espnet_lenbias import Speech2Text, cli
-from espnet_lenbias.decoding import decode, explain
+from espnet_lenbias.decoding import decode, explain, model_command
 from espnet_lenbias.options import audio_files as audio
 from espnet_lenbias.options.tool_choice import choose_tool
 from tests.bundled import bundled
@@ -213,7 +213,7 @@ def test_a_model_that_was_trained_on_whole_numbers(
     options = {"train_data_path_and_name_and_type": data, "token_list": ["a"]}
     config.write_text(yaml.safe_dump(options))
     files = {"asr_train_config": str(config), "asr_model_file": "model.pth"}
-    monkeypatch.setattr(explain, "model_files", lambda _: files)
+    monkeypatch.setattr(model_command, "model_files", lambda _: files)
     command = ["explain", str(AUDIO), "--model", PACKED, "--output_dir", str(tmp_path)]
     with pytest.raises(ZeroDivisionError):
         cli.main(command)
@@ -490,6 +490,6 @@ def test_what_is_missing_or_has_no_place(
 def test_a_model_of_the_zoo_that_is_another_tools(tmp_path, capsys, monkeypatch):
     """It is told from its files once they are here."""
     files = {"mt_train_config": "x", "mt_model_file": "y"}
-    monkeypatch.setattr(explain, "model_files", lambda _: files)
+    monkeypatch.setattr(model_command, "model_files", lambda _: files)
     command = [str(AUDIO), "--model", "someone/model", "--output_dir", str(tmp_path)]
     refused(command, "someone/model is a model of mt, .* say --tool mt", capsys)
