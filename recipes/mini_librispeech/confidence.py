@@ -14,22 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from local.measured import BUNDLED, MODELS, measuring_parser, read_measured
 from tqdm import tqdm
 
 import espnet_lenbias
-from espnet_lenbias.compare.utterances import Utterance, read_set, spread
+from espnet_lenbias.compare.utterances import Utterance
 from espnet_lenbias.options.audio_files import read_audio
-from espnet_lenbias.options.packed_model import check_tag
 from espnet_lenbias.options.posteriors import COMBINED, CONFIDENCES
 from espnet_lenbias.options.threads import wait_passively
-from espnet_lenbias.options.values import from_one, from_zero
+from espnet_lenbias.options.values import from_one
 from espnet_lenbias.posteriors.confusion import agreement
 from espnet_lenbias.posteriors.temperature import at_temperature, fit_temperature
 from espnet_lenbias.report.reliability import auc, calibration_error, reliability
 from espnet_lenbias.report.scoring import count_errors
 from espnet_lenbias.report.tables import column, markdown_table, write_csv
 
-HERE = Path(__file__).resolve().parent
 SEARCHES = ("espnet", "simple", "explicit_length")
 
 
@@ -62,22 +61,10 @@ class Line:
 
 
 def get_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    parser = measuring_parser(__doc__, "confidence", BUNDLED)
     add = parser.add_argument
-    add("--output_dir", type=Path, default=HERE / "exp/confidence")
-    add(
-        "--models",
-        nargs="+",
-        default=[str(HERE / f"pretrained/asr_{n}.zip") for n in ("transformer", "rnn")],
-        help="packed models",
-    )
-    add("--audio", type=Path, default=HERE / "slice/LibriSpeech", help="as demo.py's")
-    add("--sets", nargs="+", default=["dev-clean", "dev-other", "test-other"])
+    add("--models", nargs="+", default=MODELS, help="packed models")
     add("--temperature_from", default="dev-other", help="the set that T is fitted on")
-    add("--utterances", type=from_zero, default=0, help="of each set; 0: all")
     add("--searches", nargs="+", choices=SEARCHES, default=list(SEARCHES))
     add("--beam_sizes", nargs="+", type=from_one, default=[16], help="2 or more")
     return parser
@@ -91,10 +78,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         parser.error(f"--temperature_from {args.temperature_from} is none of --sets")
     logging.basicConfig(level=logging.ERROR)
     try:
-        sets = {s: spread(read_set(args.audio, s), args.utterances) for s in args.sets}
-        for path in args.models:
-            check_tag(path)
-        args.output_dir.mkdir(parents=True, exist_ok=True)
+        sets = read_measured(args, args.models)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     lines: list[Line] = []

@@ -12,23 +12,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import soundfile
+from local.measured import MODELS, measuring_parser, read_measured
 from tqdm import tqdm
 
 from espnet_lenbias import Speech2Text
-from espnet_lenbias.compare.utterances import Utterance, read_set, spread
+from espnet_lenbias.compare.utterances import Utterance
 from espnet_lenbias.decoding.cutting import CutOptions, cut
 from espnet_lenbias.options.audio_files import audio_rate, read_audio
-from espnet_lenbias.options.packed_model import check_tag
 from espnet_lenbias.options.threads import wait_passively
-from espnet_lenbias.options.values import finite, from_one, from_zero
+from espnet_lenbias.options.values import finite, from_one
 from espnet_lenbias.report.scoring import count_errors
 from espnet_lenbias.report.tables import column, markdown_table, write_csv
-
-HERE = Path(__file__).resolve().parent
 
 
 @dataclass(frozen=True)
@@ -46,16 +43,9 @@ class Line:
 
 
 def get_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    parser = measuring_parser(__doc__, "long_audio", ["dev-clean", "dev-other"])
     add = parser.add_argument
-    add("--output_dir", type=Path, default=HERE / "exp/long_audio")
-    add("--model", default=str(HERE / "pretrained/asr_transformer.zip"))
-    add("--audio", type=Path, default=HERE / "slice/LibriSpeech", help="as demo.py's")
-    add("--sets", nargs="+", default=["dev-clean", "dev-other"])
-    add("--utterances", type=from_zero, default=0, help="of each set; 0: all")
+    add("--model", default=MODELS[0])
     add("--beam_size", type=from_one, default=16)
     add("--gap", type=finite, default=0.5, help="seconds between utterances")
     add("--noise", type=finite, default=-60.0, help="dB of noise there, 0: full scale")
@@ -71,9 +61,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     args = parser.parse_args(cmd)
     logging.basicConfig(level=logging.ERROR)
     try:
-        sets = {s: spread(read_set(args.audio, s), args.utterances) for s in args.sets}
-        check_tag(args.model)
-        args.output_dir.mkdir(parents=True, exist_ok=True)
+        sets = read_measured(args, [args.model])
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     # Here, not above: this loads torch.

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import yaml
 from local.make_corpus import plan
+from local.measured import BUNDLED, HERE, MODELS, measuring_parser, read_measured
 from local.spoken_words import word_starts
 from local.voices import check_engines
 from rapidfuzz.distance import Levenshtein
@@ -24,16 +25,14 @@ from tqdm import tqdm
 
 import espnet_lenbias
 from espnet_lenbias.alignment import ctc
-from espnet_lenbias.compare.utterances import Utterance, read_set, spread
+from espnet_lenbias.compare.utterances import Utterance
 from espnet_lenbias.inference.times import ctc_of
 from espnet_lenbias.options.audio_files import read_audio
-from espnet_lenbias.options.packed_model import check_tag
 from espnet_lenbias.options.posteriors import ATTENTION, CTC
 from espnet_lenbias.options.threads import wait_passively
-from espnet_lenbias.options.values import from_one, from_zero
+from espnet_lenbias.options.values import from_one
 from espnet_lenbias.report.tables import column, markdown_table, write_csv
 
-HERE = Path(__file__).resolve().parent
 DEFAULT_LEAD = ctc.LEAD
 
 
@@ -51,21 +50,9 @@ class Line:
 
 
 def get_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__.partition("\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    parser = measuring_parser(__doc__, "word_times", BUNDLED)
     add = parser.add_argument
-    add("--output_dir", type=Path, default=HERE / "exp/word_times")
-    add(
-        "--models",
-        nargs="+",
-        default=[str(HERE / f"pretrained/asr_{n}.zip") for n in ("transformer", "rnn")],
-        help="packed models",
-    )
-    add("--audio", type=Path, default=HERE / "slice/LibriSpeech", help="as demo.py's")
-    add("--sets", nargs="+", default=["dev-clean", "dev-other", "test-other"])
-    add("--utterances", type=from_zero, default=0, help="of each set; 0: all")
+    add("--models", nargs="+", default=MODELS, help="packed models")
     add("--beam_size", type=from_one, default=16)
     add(
         "--ctc_leads",
@@ -84,11 +71,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
     args = parser.parse_args(cmd)
     logging.basicConfig(level=logging.ERROR)
     try:
-        sets = {s: spread(read_set(args.audio, s), args.utterances) for s in args.sets}
-        for path in args.models:
-            check_tag(path)
+        sets = read_measured(args, args.models)
         starts = {key: known for us in sets.values() for key, known in said(us).items()}
-        args.output_dir.mkdir(parents=True, exist_ok=True)
         write_starts(args.output_dir / "word_starts", starts)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
