@@ -207,6 +207,9 @@ def test_a_checkpoint_of_many_languages(multilingual, tmp_path):
         ),
         (("{en}", "--task", "translate"), "it cannot translate english"),
         (("{en}", "--language", "xx"), "--language xx is no language of Whisper's"),
+        # told before anything is fetched, which would fail here
+        (("small", "--language", "xx"), "--language xx is no language of Whisper's"),
+        (("tiny.en", "--language", "de"), "tiny.en is a model of English alone: it"),
     ],
 )
 def test_a_checkpoint_that_cannot_be_packed(options, message, english, tmp_path):

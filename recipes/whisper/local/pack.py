@@ -53,6 +53,7 @@ def main() -> None:
             )
         print(f"{packed} is there already")
         return
+    check_language(args.checkpoint, said["language"], args.task)
     model = load(args.checkpoint)
     check(model, args.checkpoint, said["language"], args.task)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -101,23 +102,39 @@ def load(checkpoint: str) -> Any:
         sys.exit(f"pack.py: {checkpoint} is no checkpoint of openai-whisper: {why}")
 
 
-def check(model: Any, checkpoint: str, language: str, task: str) -> None:
-    """Verify that a model knows what it is to do.
+def check_language(checkpoint: str, language: str, task: str) -> None:
+    """Verify what can be told before a checkpoint is fetched.
 
     Raises:
-        SystemExit: It does not.
+        SystemExit: No such language, or none of the checkpoint's by its name.
     """
     if language not in LANGUAGES:
         sys.exit(
             f"pack.py: --language {language} is no language of Whisper's: "
             f"{', '.join(LANGUAGES)}"
         )
-    if not model.is_multilingual and (language, task) != ("en", "transcribe"):
+    if checkpoint in whisper.available_models() and checkpoint.endswith(".en"):
+        _check_english(checkpoint, language, task)
+
+
+def _check_english(checkpoint: str, language: str, task: str) -> None:
+    """Verify that a checkpoint of English alone is asked for what it can do."""
+    if (language, task) != ("en", "transcribe"):
         sys.exit(
             f"pack.py: {checkpoint} is a model of English alone: it cannot {task} "
             f"{LANGUAGES[language]}; give a checkpoint of many languages, such as "
             f"{checkpoint.removesuffix('.en')}"
         )
+
+
+def check(model: Any, checkpoint: str, language: str, task: str) -> None:
+    """Verify that a model knows what it is to do.
+
+    Raises:
+        SystemExit: It does not.
+    """
+    if not model.is_multilingual:
+        _check_english(checkpoint, language, task)
     if model.is_multilingual:
         known = list(LANGUAGES)[: model.num_languages]
         if language not in known:
