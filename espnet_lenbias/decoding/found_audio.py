@@ -7,6 +7,7 @@ import soundfile
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.run_journal import JOURNAL
+from espnet_lenbias.options.train_config import why_no_file
 
 # What names of audio files in a folder end in: what soundfile reads, and beside it what
 # people have that ffmpeg reads. A file that is named itself can end in anything.
@@ -82,6 +83,8 @@ def _files(paths: Sequence[Path], results: Path) -> Iterator[Path]:
             yield from found
         elif path.is_file():
             yield path
+        elif path.exists():
+            raise OptionError(f"FILE: {why_no_file(path)}")
         else:
             raise OptionError(f"FILE: there is no file or folder {path}")
 

@@ -181,9 +181,8 @@ def _read_config(
     path = finder.parse_known_args(cmd)[0].config
     if path is None:
         return {}
-    if not Path(path).is_file():
-        _fail(parser, f"config: there is no file {path}")
     try:
+        check_file("config", path)
         config = read_config(path)
     except OSError as e:
         _fail(parser, f"config: {path} cannot be read: {e.strerror}")

@@ -77,12 +77,22 @@ def check_file(key: str, path: Any) -> None:
     Raises:
         OptionError: There is none, or a folder; this is no name of one.
     """
-    if not isinstance(path, str | Path):
+    if not isinstance(path, str | Path) or not str(path):
         raise OptionError(f"{key}: {path!r} is no name of a file")
     if Path(path).is_dir():
         raise OptionError(f"{key}: {path} is a folder: give the file in it")
     if not Path(path).is_file():
-        raise OptionError(f"{key}: there is no file {path}")
+        raise OptionError(f"{key}: {why_no_file(path)}")
+
+
+def why_no_file(path: str | Path) -> str:
+    """Say why a path, which is no folder, is no file that can be read twice."""
+    if Path(path).exists():
+        return (
+            f"{path} is a pipe or a device, and files are read more than once: save "
+            "what it gives as a file, and name that"
+        )
+    return f"there is no file {path}"
 
 
 def is_packed_model(path: str | Path) -> bool:

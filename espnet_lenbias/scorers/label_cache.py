@@ -150,8 +150,8 @@ class LabelCache:
     def _grow(self, n: int, room: int) -> None:
         """Move to memory with room for n hypotheses and so many positions.
 
-        Layer by layer, each leaving its old memory: all at once they would need twice
-        as much.
+        One after the other, each leaving its old memory: all at once they would need
+        twice as much.
         """
         n_old, n_rows = len(self.rows), n + n // _SPARE
 
@@ -160,8 +160,10 @@ class LabelCache:
             fresh[:n_old, : self.length] = cache[:n_old, : self.length]
             return fresh
 
-        for i, layer in enumerate(self.layers):
-            self.layers[i] = KeysValues(*(copied(cache) for cache in layer))
+        for i in range(len(self.layers)):
+            for part in KeysValues._fields:
+                fresh = copied(getattr(self.layers[i], part))
+                self.layers[i] = self.layers[i]._replace(**{part: fresh})
 
 
 def take_rows(

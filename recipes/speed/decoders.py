@@ -1,4 +1,4 @@
-"""The decoders that are measured, and the searches on them.
+"""The decoders and the language model that are measured, and the searches on them.
 
 Both are ESPnet's, with random weights whose outputs are peaked enough that the beam
 shuffles at every position. The end label is next to impossible, so every search goes on
@@ -17,6 +17,7 @@ from espnet_lenbias.espnet_compat import (
     BeamSearch,
     RNNDecoder,
     TransformerDecoder,
+    TransformerLM,
     espnet_search,
 )
 
@@ -73,6 +74,30 @@ class LSTMSize:
         )
         _shape_output(decoder.output, 20.0)
         return decoder.eval()
+
+
+@dataclass(frozen=True)
+class LMSize:
+    """ESPnet's transformer language model; see ``egs2/librispeech/asr1``."""
+
+    vocab: int = 5000  # V
+    embed_units: int = 128
+    units: int = 512
+    heads: int = 8
+    linear_units: int = 2048
+    blocks: int = 16
+
+    def build(self) -> TransformerLM:
+        """Return the language model with random weights."""
+        lm = TransformerLM(
+            self.vocab,
+            embed_unit=self.embed_units,
+            att_unit=self.units,
+            head=self.heads,
+            unit=self.linear_units,
+            layer=self.blocks,
+        )
+        return lm.eval()
 
 
 def _shape_output(layer: torch.nn.Linear, scale: float) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from decoders import LSTMSize, TransformerSize
+from decoders import LMSize, LSTMSize, TransformerSize
 
 # A CPU takes so many rows of the left factor at a time: all use the same memory, so that
 # it stays in the cache, as it would in a decoder that is written for speed.
@@ -37,12 +37,16 @@ class Product:
 
 
 def products(
-    size: TransformerSize | LSTMSize, beam: int, utts: int, frames: int, steps: int
+    size: TransformerSize | LSTMSize | LMSize,
+    beam: int,
+    utts: int,
+    frames: int,
+    steps: int,
 ) -> list[Product]:
     """List the products of a search: once for each utterance, then step by step.
 
     Args:
-        size: Of the decoder.
+        size: Of the decoder, or of the language model.
         beam: K; the first step has one hypothesis of each utterance instead.
         utts: Utterances decoded together.
         frames: T.
@@ -50,6 +54,8 @@ def products(
     """
     if isinstance(size, TransformerSize):
         once, step = _transformer_once, _transformer_step
+    elif isinstance(size, LMSize):
+        once, step = _nothing, _lm_step
     else:
         once, step = _lstm_once, _lstm_step
     listed = list(once(size, utts, frames))
@@ -75,17 +81,46 @@ def _transformer_step(
     d = units // h
     for i in range(size.blocks):
         block = f"block {i}"
-        for name in ("queries", "keys", "values", "out"):
-            yield Product(f"{block} {name}", 1, rows, units, units)
-        yield Product(f"{block} label keys", rows * h, 1, d, position)
-        yield Product(f"{block} label values", rows * h, 1, position, d)
+        yield from _self_attention(size, block, rows, position)
         for name in ("source queries", "source out"):
             yield Product(f"{block} {name}", 1, rows, units, units)
         yield Product(f"{block} frame keys", utts * h, rows // utts, d, frames)
         yield Product(f"{block} frame values", utts * h, rows // utts, frames, d)
-        yield Product(f"{block} feed forward in", 1, rows, units, size.linear_units)
-        yield Product(f"{block} feed forward out", 1, rows, size.linear_units, units)
+        yield from _feed_forward(size, block, rows)
     yield Product("output", 1, rows, units, size.vocab)
+
+
+def _self_attention(
+    size: TransformerSize | LMSize, block: str, rows: int, position: int
+) -> Iterator[Product]:
+    h, units = size.heads, size.units
+    d = units // h
+    for name in ("queries", "keys", "values", "out"):
+        yield Product(f"{block} {name}", 1, rows, units, units)
+    yield Product(f"{block} label keys", rows * h, 1, d, position)
+    yield Product(f"{block} label values", rows * h, 1, position, d)
+
+
+def _feed_forward(
+    size: TransformerSize | LMSize, block: str, rows: int
+) -> Iterator[Product]:
+    yield Product(f"{block} feed forward in", 1, rows, size.units, size.linear_units)
+    yield Product(f"{block} feed forward out", 1, rows, size.linear_units, size.units)
+
+
+def _nothing(size: LMSize, utts: int, frames: int) -> Iterator[Product]:
+    yield from ()  # a language model has no frames
+
+
+def _lm_step(
+    size: LMSize, rows: int, utts: int, frames: int, position: int
+) -> Iterator[Product]:
+    yield Product("lm embedding", 1, rows, size.embed_units, size.units)
+    for i in range(size.blocks):
+        block = f"lm block {i}"
+        yield from _self_attention(size, block, rows, position)
+        yield from _feed_forward(size, block, rows)
+    yield Product("lm output", 1, rows, size.units, size.vocab)
 
 
 def _lstm_once(size: LSTMSize, utts: int, frames: int) -> Iterator[Product]:

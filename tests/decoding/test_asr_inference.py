@@ -243,6 +243,8 @@ def test_mistakes_in_the_config_name_key_file_and_remedy(
             "error: there is no search 'simpel'; did you mean sim",
         ),
         (["--key_file", "gone.scp"], "key_file: there is no file gone.scp"),
+        # a pipe of the shell, `<(command)`, is such a file
+        (["--key_file", os.devnull], f"key_file: {os.devnull} is a pipe or a device"),
         (["--lm_file", "gone.pth"], "lm_file: there is no file gone.pth"),
         (["--model_tag", "gone.zip"], "model_tag: there is no file gone.zip"),
         (["--ctc_weight", "1.5"], "ctc_weight must be from 0 to 1"),

@@ -288,6 +288,7 @@ def test_a_translator_of_texts_is_refused(packed, tmp_path, wav_scp, capsys):
         ([""], "argument FILE: the name is empty"),
         (["--output_dir", ""], "argument --output_dir: the name is empty"),
         (["gone.wav"], "FILE: there is no file or folder gone.wav"),
+        (["/dev/null"], "FILE: /dev/null is a pipe or a device, and files are read mo"),
         (["cache"], "FILE: there is no audio in the folder cache"),
     ],
 )

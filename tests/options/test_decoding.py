@@ -1,5 +1,7 @@
 """One config, read by the parser of a tool, by Python and by a recipe."""
 
+import os
+
 import pytest
 import yaml
 
@@ -198,8 +200,9 @@ DATA = ["--data_path_and_name_and_type", "a.scp,speech,sound"]
         ),
         ([*DATA, "--seed", "-1"], "seed must be from 0 to 4294967295, not -1"),
         ([*DATA, "--seed", str(2**32)], "not 4294967296"),
-        ([*DATA, "--config", ""], "config: there is no file "),
-        ([*DATA, "--config", "."], "config: there is no file ."),
+        ([*DATA, "--config", ""], "config: '' is no name of a file"),
+        ([*DATA, "--config", "."], "config: . is a folder: give the file in it"),
+        ([*DATA, "--config", os.devnull], f"config: {os.devnull} is a pipe or a devi"),
         ([*DATA, "--config", "gone.yaml"], "config: there is no file gone.yaml"),
     ],
     ids=str,

@@ -18,6 +18,7 @@ from beams import Settings, extrapolated
 from corpus import bundled, corpus_lines, summed
 from decoders import (
     SEARCHES,
+    LMSize,
     LSTMSize,
     TransformerSize,
     make_searcher,
@@ -36,7 +37,7 @@ SIZES = {
 }
 
 
-ZOO = ZooSize(SIZES["transformer"], 1, 8, 2, 8, frames=7, beam=3)
+ZOO = ZooSize(SIZES["transformer"], LMSize(V, 8, 8, 2, 8, blocks=1), frames=7, beam=3)
 
 
 @pytest.fixture(params=SIZES.values(), ids=SIZES)
@@ -119,6 +120,19 @@ def test_flops_of_the_transformer():
     second = 3 * (4 * 32 + 2 * 16 + 2 * 32 + 2 * 40 + 2 * 48 + 56)
     listed = products(size, beam=3, utts=1, frames=5, steps=2)
     assert sum(p.flops for p in listed) == once + first + second == 2128
+
+
+def test_flops_of_the_language_model():
+    size = LMSize(vocab=7, embed_units=3, units=4, heads=2, linear_units=6, blocks=2)
+    # embedding; two blocks of queries, keys, values, out, two heads of 2 over the
+    # positions, twice, in, out; output
+    first = 2 * 3 * 4 + 2 * (4 * 32 + 2 * 8 + 2 * 48) + 56
+    second = 3 * (2 * 3 * 4 + 2 * (4 * 32 + 2 * 16 + 2 * 48) + 56)
+    listed = products(size, beam=3, utts=1, frames=5, steps=2)
+    assert sum(p.flops for p in listed) == first + second == 2336
+    # its weights have memory of their own, beside the decoder's
+    decoder = products(SIZES["transformer"], beam=3, utts=1, frames=5, steps=2)
+    assert not {p.right for p in listed} & {p.right for p in decoder}
 
 
 def test_flops_of_the_lstm():
