@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from espnet_lenbias import __version__
-from espnet_lenbias.errors import Terminated
+from espnet_lenbias.errors import OptionError, Terminated
 from espnet_lenbias.options.registry import OPTIONS, available_searches, search_options
 from espnet_lenbias.options.search_conf import POSSIBLE_VALUES
 from espnet_lenbias.options.standard_output import reader_may_go
@@ -80,8 +80,13 @@ def _run(cmd: Sequence[str]) -> int:
 def _searches(_: argparse.Namespace) -> None:
     """Print each name for ``search:`` with what ``search_conf:`` may hold."""
     for name in available_searches():
+        try:
+            options = search_options(name)
+        except OptionError as e:  # a package that is broken hides no other
+            print(f"{name}  # {e}")
+            continue
         print(name)
-        for option, default in search_options(name).items():
+        for option, default in options.items():
             line = f"    {option}: {json.dumps(default, default=str)}"
             values = POSSIBLE_VALUES.get(option) if name in OPTIONS else None
             print(f"{line}  # {values}" if values else line)

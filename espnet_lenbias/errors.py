@@ -1,4 +1,4 @@
-"""The errors that this package raises and its users may want to catch."""
+"""The errors that this package raises, which its users may want to catch."""
 
 
 class OptionError(ValueError):
@@ -23,3 +23,8 @@ class OtherRunError(ValueError):
 
 class Terminated(KeyboardInterrupt):
     """A signal that ends a run as Ctrl-C does; its number is the argument."""
+
+
+def in_a_line(error: BaseException) -> str:
+    """Return the type and the message of an exception as one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

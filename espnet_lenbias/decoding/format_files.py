@@ -36,6 +36,9 @@ from espnet_lenbias.report.trn import trn_line, usual_speaker
 
 _SUBTITLES = {SRT: srt_lines, VTT: vtt_lines}
 
+# What the names of files of other formats end in.
+_OF_ALL = {CTM: ".ctm", TRN: ".trn", JSON: ".jsonl"}
+
 # What JSON tells of the options.
 _TOLD = (
     *("search", "search_conf", "beam_size", "nbest", "ctc_weight", "lm_weight"),
@@ -51,7 +54,7 @@ Audio = Mapping[str, tuple[str | None, float | None]]
 def write_formats(
     folder: Path, args: argparse.Namespace, rows: Mapping[str, ResultRow]
 ) -> None:
-    """Write what `formats` asks for.
+    """Write what `formats` asks for; other files of formats, of earlier runs, go.
 
     Args:
         folder: The output folder.
@@ -62,19 +65,49 @@ def write_formats(
     Raises:
         OSError: Names a file that cannot be read or written.
     """
-    if not args.formats:
-        return
-    for speaker in speakers_in(rows.values()):
-        of_all = [transcript_of(k, row, args.nbest, speaker) for k, row in rows.items()]
-        if not args.segments:
-            for rank in range(1, args.nbest + 1):
-                _write(folder, args, of_all, rank, speaker, args.formats)
-            continue
-        by_line = [name for name in args.formats if name in (TRN, JSON)]
-        for rank in range(1, args.nbest + 1):
-            _write(folder, args, of_all, rank, speaker, by_line)
+    written = {
+        name
+        for speaker in (speakers_in(rows.values()) if args.formats else ())
+        for name in _written(folder, args, rows, speaker)
+    }
+    for path in _of_formats(folder):
+        if str(path.relative_to(folder)) not in written:
+            path.unlink()
+            with suppress(OSError):  # there are others in it
+                path.parent.rmdir()
+
+
+def _written(
+    folder: Path, args: argparse.Namespace, rows: Mapping[str, ResultRow], speaker: str
+) -> Iterator[str]:
+    """Write the files of one speaker; yield their names, below the output folder."""
+    of_all = [transcript_of(k, row, args.nbest, speaker) for k, row in rows.items()]
+    by_line = [name for name in args.formats if name in (TRN, JSON)]
+    for rank in range(1, args.nbest + 1):
+        formats = by_line if args.segments else args.formats
+        yield from _write(folder, args, of_all, rank, speaker, formats)
+    if args.segments:
         recordings = recordings_of(args.segments, of_all)
-        _write(folder, args, recordings, 1, speaker, args.formats, f"{RECORDINGS}/")
+        inner = f"{RECORDINGS}/"
+        yield from _write(folder, args, recordings, 1, speaker, args.formats, inner)
+
+
+def _of_formats(folder: Path) -> Iterator[Path]:
+    """Yield the files of formats that lie in an output folder; no link is followed."""
+    for inner in (folder, folder / RECORDINGS):
+        ranks = [path for path in inner.glob("*best_recog") if not inner.is_symlink()]
+        for rank in filter(_is_own_folder, ranks):
+            for end in _OF_ALL.values():
+                yield from rank.glob(f"text{end}")
+                yield from rank.glob(f"text_spk[0-9]{end}")
+            for name in _SUBTITLES:
+                subtitles = [rank / name, *rank.glob(f"{name}_spk[0-9]")]
+                for place in filter(_is_own_folder, subtitles):
+                    yield from place.glob(f"*.{name}")
+
+
+def _is_own_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def _write(
@@ -85,8 +118,8 @@ def _write(
     speaker: str,
     formats: Iterable[str],
     inner: str = "",
-) -> None:
-    """Write the files of one rank.
+) -> Iterator[str]:
+    """Write the files of one rank; yield their names, below the output folder.
 
     Args:
         folder: The output folder.
@@ -99,7 +132,9 @@ def _write(
     """
     for name in formats:
         for file, lines in _files(name, args, transcripts, rank, speaker):
-            replace_file(folder, f"{inner}{rank}best_recog/{file}", lines)
+            whole = f"{inner}{rank}best_recog/{file}"
+            replace_file(folder, whole, lines)
+            yield whole
 
 
 def _files(
@@ -117,11 +152,11 @@ def _files(
             yield file, lines_of(transcript, rank)
     elif name == CTM:
         of_each = (ctm_lines(transcript, rank) for transcript in transcripts)
-        yield f"text{speaker}.ctm", chain.from_iterable(of_each)
+        yield f"text{speaker}{_OF_ALL[name]}", chain.from_iterable(of_each)
     elif name == TRN:
-        yield f"text{speaker}.trn", _trn_lines(args, transcripts, rank)
+        yield f"text{speaker}{_OF_ALL[name]}", _trn_lines(args, transcripts, rank)
     elif rank == 1:  # JSON, which holds all ranks
-        yield f"text{speaker}.jsonl", _json_lines(args, transcripts)
+        yield f"text{speaker}{_OF_ALL[name]}", _json_lines(args, transcripts)
 
 
 def file_name(key: str) -> str:

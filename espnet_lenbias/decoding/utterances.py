@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from espnet_lenbias.decoding.pieces import PieceReader
+from espnet_lenbias.errors import in_a_line
 from espnet_lenbias.espnet_compat import ESPnetDataset
 from espnet_lenbias.options.audio_files import (
     are_large,
@@ -226,4 +227,4 @@ def reason(error: BaseException) -> str:
             "out of memory; lower beam_size, or decode it on the CPU (--ngpu 0) or on "
             "a device with more memory"
         )
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return in_a_line(error)

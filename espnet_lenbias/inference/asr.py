@@ -1,7 +1,7 @@
 """ESPnet's speech recognition with another search."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -12,8 +12,11 @@ from espnet_lenbias.errors import AudioError, OptionError
 from espnet_lenbias.espnet_compat import OneByOne, decodes_batches
 from espnet_lenbias.inference.audio_checks import (
     Audio,
+    as_samples,
     check_audio,
     check_samples,
+    is_finite,
+    is_short,
     lengths_of,
     short_audio_named,
 )
@@ -100,8 +103,6 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
         self, speech: Audio | Sequence[Audio], speech_lengths: Any
     ) -> Any:
         """Decode a batch; see :meth:`batch_decode`."""
-        if self.search == ESPNET:
-            return super().batch_decode(speech, speech_lengths)
         if isinstance(speech, (list, tuple)):
             return self._decode_list(speech)
         if speech_lengths is None:
@@ -110,32 +111,51 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
         for i, wave in enumerate(waves):
             alone = len(waves) == 1
             check_audio(wave, "the audio" if alone else f"utterance {i} of the batch")
+        if self.search == ESPNET:
+            for wave in waves:
+                self._encodable(wave)
+            return super().batch_decode(as_samples(cast(Audio, speech)), speech_lengths)
         if not self._searches_batches():
             return [self(wave) for wave in waves]
         return self._search([self._frames_of(wave) for wave in waves])
 
     def _decode_list(self, speech: Sequence[Audio]) -> list[Any]:
         """Decode a list; see :meth:`batch_decode`."""
-        together = self._searches_batches()
-        results: list[Any] = []  # of each utterance, or its place in `frames`
-        frames: list[torch.Tensor] = []
+        prepare: Callable[[Audio], Any] = self  # which decodes it
+        decode: Callable[[list[Any]], list[Any]] = list
+        if self.search == ESPNET:
+            prepare, decode = self._encodable, super().batch_decode
+        elif self._searches_batches():
+            prepare, decode = self._frames_of, self._search
+        results: list[Any] = []  # of each utterance, or its place in `prepared`
+        prepared: list[Any] = []
         for i, wave in enumerate(speech):
             check_samples(wave, f"utterance {i} of the list")
             try:
-                if together:
-                    frames.append(self._frames_of(wave))
-                    results.append(len(frames) - 1)
-                else:
-                    results.append(self(wave))
+                prepared.append(prepare(wave))
+                results.append(len(prepared) - 1)
             except AudioError as e:
                 logger.warning(f"utterance {i} of the list: {e}; its text is empty")
-                results.append(self._decode_single_sample(torch.zeros(0, 1)))
-        found = self._search(frames)
+                results.append(self._nothing_heard())
+        found = decode(prepared) if prepared else []
         return [found[r] if isinstance(r, int) else r for r in results]
 
     def _searches_batches(self) -> bool:
         """Tell whether the search takes the encoder outputs of several utterances."""
         return decodes_batches() and self._can_batch_decode()
+
+    def _encodable(self, wave: Audio) -> torch.Tensor:
+        """Return the samples of an utterance, (samples,).
+
+        Raises:
+            AudioError: The utterance cannot be decoded.
+        """
+        check_audio(wave)
+        samples = self._samples(wave)
+        if is_short(len(samples)):  # beside longer ones it would not be found out
+            with short_audio_named(samples, self._encode):
+                self._encode(samples)
+        return samples
 
     def _frames_of(self, wave: Audio) -> torch.Tensor:
         """Return the encoder output of an utterance, (T, D).
@@ -148,7 +168,13 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
         # asr.sh counts these lines, one an utterance
         logger.info(f"speech length: {len(samples)}")
         with short_audio_named(samples, self._encode):
-            return encode_alone(self, samples)
+            frames = encode_alone(self, samples)
+        if not is_finite(frames):
+            raise AudioError(
+                f"the encoder makes NaN or infinity of the audio, whose samples go up to "
+                f"{float(samples.abs().amax()):g}"
+            )
+        return frames
 
     def _search(self, frames: list[torch.Tensor]) -> list[Any]:
         """Return the n-best list of each of several encoder outputs, (T, D) each."""

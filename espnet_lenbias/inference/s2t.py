@@ -1,23 +1,29 @@
 """ESPnet's speech-to-text of many languages and tasks (OWSM) with another search."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from espnet2.bin import s2t_inference as espnet_s2t
 
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import AudioError, OptionError
 from espnet_lenbias.espnet_compat import decodes_batches
 from espnet_lenbias.inference.audio_checks import (
     Audio,
     check_audio,
     check_one_channel,
+    check_samples,
     lengths_of,
 )
 from espnet_lenbias.inference.ctc_checks import train_config
 from espnet_lenbias.inference.search_option import SearchOptionMixin
 from espnet_lenbias.inference.symbols import Symbols, check_symbol
-from espnet_lenbias.options.registry import ESPNET
+
+logger = logging.getLogger(__name__)
 
 
 class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
@@ -37,6 +43,8 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
         ...     print(start, end, text)
 
     """
+
+    _more_texts = ("",)
 
     @classmethod
     def _check_model(cls, search: str, options: Mapping[str, Any]) -> None:
@@ -79,11 +87,11 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
             AudioError: The utterance is empty, holds NaN or infinity, or has several
                 channels.
         """
-        if self.search != ESPNET:
-            check_audio(speech)
-            check_one_channel(speech)
-            speech = self._samples(speech)
-        return super().__call__(speech, *args, **kwargs)
+        if isinstance(speech, (list, tuple)):
+            raise TypeError(
+                "the audio is a list: give one utterance, or call batch_decode"
+            )
+        return super().__call__(self._heard(speech), *args, **kwargs)
 
     def batch_decode(
         self, speech: Audio | Sequence[Audio], *args: Any, **kwargs: Any
@@ -96,11 +104,12 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
             **kwargs: Likewise.
 
         Returns:
-            The n-best list of each utterance.
+            The n-best list of each utterance. One of a list that would be an
+            :class:`AudioError` alone has the empty text, with a warning in the log.
 
         Raises:
-            AudioError: An utterance is empty, holds NaN or infinity, or has several
-                channels.
+            AudioError: An utterance of an array is empty, holds NaN or infinity, or has
+                several channels.
             NotImplementedError: This release of ESPnet decodes no batches.
         """
         if not decodes_batches():
@@ -108,17 +117,81 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
                 "batch_decode: this release of ESPnet decodes one utterance at a time; "
                 "call the model for each, or install ESPnet 202611"
             )
-        if self.search != ESPNET:
+        failed: list[int] = []
+        if isinstance(speech, Audio):
             for i, wave in enumerate(speech):
                 alone = len(speech) == 1
-                name = "the audio" if alone else f"utterance {i} of the batch"
-                check_audio(wave, name)
-                check_one_channel(wave, name)
-            if isinstance(speech, Audio):
-                speech = self._samples(speech)
-            else:
-                speech = [self._samples(wave) for wave in speech]
+                self._heard(
+                    wave, "the audio" if alone else f"utterance {i} of the batch"
+                )
+            speech = self._samples(speech)
+        else:
+            speech, failed = self._all_heard(speech)
+        if not len(speech):
+            return []
         lengths = args[0] if args else kwargs.get("speech_lengths")
         decode = partial(super().batch_decode, speech, *args, **kwargs)
         results: list[Any] = self._decided(decode, partial(lengths_of, speech, lengths))
+        for i in failed:
+            results[i] = self._nothing_heard()
         return results
+
+    def decode_long(
+        self, speech: Audio | str | Path, *args: Any, **kwargs: Any
+    ) -> list[tuple[float, float, str]]:
+        """Decode a recording of any length, window by window.
+
+        Args:
+            speech: (samples,); with ESPnet 202611 also the name of a file.
+            *args: What ESPnet's object takes beside it.
+            **kwargs: Likewise.
+
+        Returns:
+            Start and end in seconds, and text, of each utterance in it.
+
+        Raises:
+            AudioError: The recording is empty, holds NaN or infinity, or has several
+                channels.
+        """
+        if not isinstance(speech, str | Path):
+            speech = self._heard(speech)
+        found: list[tuple[float, float, str]] = super().decode_long(
+            speech, *args, **kwargs
+        )
+        return found
+
+    def read_audio(self, speech: Audio | str | Path) -> np.ndarray:
+        """Read a recording for ESPnet's ``iter_long``; see :meth:`decode_long`."""
+        if not isinstance(speech, str | Path):
+            speech = self._heard(speech)
+        read: np.ndarray = super().read_audio(speech)
+        return read
+
+    def _heard(self, speech: Audio, name: str = "the audio") -> torch.Tensor:
+        """Return the samples of an utterance, (samples,), checked.
+
+        Raises:
+            AudioError: See :meth:`__call__`.
+        """
+        check_audio(speech, name)
+        check_one_channel(speech, name)
+        return self._samples(speech)
+
+    def _all_heard(
+        self, speech: Sequence[Audio]
+    ) -> tuple[list[torch.Tensor], list[int]]:
+        """Return the samples of utterances, and which of them cannot be decoded.
+
+        Those have silence in their place: other arguments count them.
+        """
+        waves, failed = [], []
+        for i, wave in enumerate(speech):
+            name = f"utterance {i} of the list"
+            check_samples(wave, name)
+            try:
+                waves.append(self._heard(wave, name))
+            except AudioError as e:
+                logger.warning(f"{e}; its text is empty")
+                waves.append(torch.zeros(1))
+                failed.append(i)
+        return waves, failed

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from espnet_lenbias.errors import OptionError
+from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
 from espnet_lenbias.inference.audio_checks import (
     Audio,
     Samples,
@@ -56,6 +57,7 @@ from espnet_lenbias.options.registry import (
     check_search_conf,
 )
 from espnet_lenbias.options.train_config import check_train_configs, letters_of
+from espnet_lenbias.search.hypotheses import Hypothesis
 
 # For type checkers, the base that follows: a class of ESPnet's, of which they know
 # nothing.
@@ -96,6 +98,9 @@ class SearchOptionMixin(Samples, _EspnetClass):
 
     # Not all of ESPnet's objects take the None that is their default for these.
     _filled_in: Mapping[str, Any] = {"transducer_conf": {}}
+
+    # Texts that its results have beside the first.
+    _more_texts: tuple[str, ...] = ()
 
     # Whether the class takes audio, and whether chunk by chunk.
     _hears = True
@@ -209,6 +214,15 @@ class SearchOptionMixin(Samples, _EspnetClass):
         """
         return decided(self, decode, lengths)
 
+    def _nothing_heard(self) -> list[tuple[Any, ...]]:
+        """Return the n-best list of an utterance that cannot be decoded: no text."""
+        text = None if self.tokenizer is None else ""
+        nothing = torch.zeros(0, dtype=torch.long)
+        hypothesis = EspnetHypothesis(nothing)
+        if self.search != ESPNET:
+            hypothesis = Hypothesis(nothing, forced=True, stopped="empty")
+        return [(text, [], [], *self._more_texts, hypothesis)]
+
     @classmethod
     def espnet_options(cls) -> inspect.Signature:
         """Return what the constructor of ESPnet's class takes."""
@@ -302,14 +316,14 @@ class SpeechSearchOptionMixin(SearchOptionMixin):
         Raises:
             AudioError: The utterance is empty, too short, or holds NaN or infinity.
         """
-        if self.search == ESPNET:
-            return super().__call__(speech, *args, **kwargs)
         check_audio(speech)
         samples = self._samples(speech)
         decode = super(SearchOptionMixin, self).__call__  # ESPnet's
 
         def without_prompt() -> Any:
-            return without_primer(self, decode(samples, *args, **kwargs))
+            results = decode(samples, *args, **kwargs)
+            # with ESPnet's own search its results are left as they are
+            return results if self.search == ESPNET else without_primer(self, results)
 
         with short_audio_named(samples, self._encode):
             return self._decided(without_prompt, partial(len, samples))

@@ -18,7 +18,6 @@ from espnet_lenbias.inference.audio_checks import (
 )
 from espnet_lenbias.inference.search_option import SearchOptionMixin
 from espnet_lenbias.options.online import check_online
-from espnet_lenbias.options.registry import ESPNET
 
 
 class StreamingSearchMixin(SearchOptionMixin):
@@ -48,8 +47,6 @@ class StreamingSearchMixin(SearchOptionMixin):
                 as a whole. It is given up, here and with whatever else goes wrong: the
                 next chunk is another one's first.
         """
-        if self.search == ESPNET:
-            return self._take(speech, is_final)
         try:
             check_samples(speech, "the chunk", self._waiting())
             if not is_finite(speech):

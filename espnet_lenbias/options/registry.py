@@ -13,7 +13,7 @@ from dataclasses import asdict, fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import OptionError, in_a_line
 from espnet_lenbias.options.espnet_options import (
     read_numbers,
     verify_weights_and_lengths,
@@ -53,8 +53,17 @@ def load_search(name: str) -> Callable[..., Any]:
 
     Raises:
         ValueError: no installed package has a search of that name.
+        OptionError: the package that has it is broken.
     """
-    search: Callable[..., Any] = _entry_point(name).load()
+    point = _entry_point(name)
+    try:
+        search: Callable[..., Any] = point.load()
+    except Exception as e:  # of whatever its code does
+        owner = f"the package {point.dist.name}" if point.dist else "another package"
+        raise OptionError(
+            f"search: {name} is {point.value} of {owner}, which cannot be loaded "
+            f"({in_a_line(e)}): mend or remove that package"
+        ) from e
     return search
 
 
@@ -68,8 +77,17 @@ def build_search(
         like: A search, of ESPnet's or of this package.
         beam_size: K; None: as that search has it.
         **conf: The search's own options.
+
+    Raises:
+        OptionError: Another package's search cannot be built.
     """
-    return load_search(name)(**settings_of(like, beam_size), **conf)
+    search = load_search(name)
+    try:
+        return search(**settings_of(like, beam_size), **conf)
+    except Exception as e:
+        if name in OPTIONS or name == ESPNET or isinstance(e, ValueError):
+            raise
+        raise OptionError(f"search: {name} cannot be built ({in_a_line(e)})") from e
 
 
 def settings_of(like: Any, beam_size: int | None = None) -> dict[str, Any]:

@@ -124,6 +124,36 @@ def test_every_file(args, tmp_path):
     }
 
 
+def test_what_the_last_command_did_not_ask_for_goes(args, tmp_path):
+    """Files of formats, ranks and utterances of an earlier run; nothing else."""
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    out.mkdir()
+    write_formats(out, args, ROWS)
+    others = ("1best_recog/text", "1best_recog/srt/notes.txt", "text.trn")
+    for name in others:
+        (out / name).write_text("kept")
+    elsewhere.mkdir()
+    (elsewhere / "ann-2.vtt").write_text("not ours")
+    for path in (out / "2best_recog/vtt").iterdir():
+        path.unlink()
+    (out / "2best_recog/vtt").rmdir()
+    (out / "2best_recog/vtt").symlink_to(elsewhere)
+
+    args.formats, args.nbest = ["srt", "trn"], 1
+    write_formats(out, args, {"bob-1": ROWS["bob-1"]})
+    assert files(out) == {
+        "1best_recog/text.trn": "--> (bob-bob-1)\n",
+        "1best_recog/srt/bob-1.srt": LATE_SRT,
+        **dict.fromkeys(others, "kept"),
+    }
+    assert not (out / "1best_recog/vtt").exists()
+    assert (elsewhere / "ann-2.vtt").read_text() == "not ours"
+
+    args.formats = None
+    write_formats(out, args, ROWS)
+    assert files(out) == dict.fromkeys(others, "kept")
+
+
 def no_constant(name):
     raise AssertionError(f"{name} is no JSON")
 
@@ -469,6 +499,14 @@ def test_another_format_decodes_nothing(run, tmp_path, monkeypatch):
             else:
                 assert written == value or float(written) == value
         assert found["duration"] == pytest.approx(0.2 + 0.05 * int(key[-1]), abs=1e-3)
+
+
+def test_a_run_without_them_leaves_none_of_older_results(run):
+    out = run("out", "--formats", "json,trn")
+    asked = {name for name in files(out) if "/text." in name}
+    assert asked == {"1best_recog/text.jsonl", "1best_recog/text.trn"}
+    run("out")
+    assert not {name for name in files(out) if "/text." in name}
 
 
 def test_an_interrupted_run_ends_with_the_same_files(run, tmp_path, interrupted_after):

@@ -182,9 +182,10 @@ def test_a_text_for_a_model_without_preprocessing(translator):
 @pytest.mark.parametrize(
     "audio", [np.zeros(0), np.full(4000, np.nan)], ids=["0", "NaN"]
 )
-def test_audio_that_cannot_be_decoded_is_named(name, audio, model_of):
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+def test_audio_that_cannot_be_decoded_is_named(search, name, audio, model_of):
     _, ours = CLASSES[name]
-    model = ours(**model_of(name).files, ctc_weight=0.0, search="explicit_length")
+    model = ours(**model_of(name).files, ctc_weight=0.0, search=search)
     with pytest.raises(AudioError, match="the audio (is empty|holds NaN)"):
         model(audio)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from espnet2.bin import s2t_inference
 
 from espnet_lenbias import use_search
@@ -160,10 +161,59 @@ def test_a_batch_gives_what_its_utterances_give(search, build, waves, monkeypatc
 
 
 @needs_batches
-def test_an_utterance_of_a_batch_that_cannot_be_decoded_is_named(build, waves):
+@pytest.mark.parametrize("search", ["espnet", *SEARCHES])
+def test_an_utterance_of_a_batch_that_cannot_be_decoded(search, build, waves, caplog):
+    model = build(search=search)
+    good, nan = waves["utt1"], np.full(4000, np.nan)
+    alone = model(good)
+    # other arguments still belong to their utterances
+    texts = torch.tensor([ids("A"), ids("B"), ids("<unk>")])
+    for more in ({}, {"text_prev": texts}):
+        empty, found, broken = model.batch_decode([np.zeros(0), good, nan], **more)
+        for (nothing,) in (empty, broken):
+            assert nothing[:4] == ("", [], [], "")
+        if not more:
+            assert found[0][:4] == alone[0][:4]
+    assert "utterance 0 of the list is empty; its text is empty" in caplog.text
+    assert "utterance 2 of the list holds NaN or infinity" in caplog.text
+    with pytest.raises(AudioError, match="utterance 1 of the batch holds NaN"):
+        model.batch_decode(np.stack([good[:2000], nan[:2000]]))
+    assert model.batch_decode([]) == []
+    with pytest.raises(TypeError, match="the audio is a list: .* call batch_decode"):
+        model([good, good])
+
+
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+def test_integers_are_scaled_in_all_that_decodes(search, build, waves, monkeypatch):
+    model = build(search=search)
+    integers = np.round(np.asarray(waves["utt1"]) * 2**15).astype(np.int16)
+    largest = np.abs(integers).max() / 2**15
+    heard = []
+    encode = model.s2t_model.encode
+    monkeypatch.setattr(
+        model.s2t_model,
+        "encode",
+        lambda speech, **more: (
+            heard.append(float(speech.abs().amax())),
+            encode(speech, **more),
+        )[1],
+    )
+    model(integers)
+    model.decode_long(integers)
+    if hasattr(model, "iter_long"):
+        list(model.iter_long(integers))
+        model.batch_decode([integers])
+        model.batch_decode(integers[None])
+    assert len(heard) >= 2
+    assert heard == pytest.approx([largest] * len(heard), rel=1e-6)
+
+
+def test_a_long_recording_that_cannot_be_decoded(build):
     model = build(search="explicit_length")
-    with pytest.raises(AudioError, match="utterance 1 of the batch is empty"):
-        model.batch_decode([waves["utt1"], np.zeros(0)])
+    with pytest.raises(AudioError, match="the audio is empty"):
+        model.decode_long(np.zeros(0))
+    with pytest.raises(AudioError, match="2 channels"):
+        model.decode_long(np.zeros((4000, 2)))
 
 
 def test_a_release_that_decodes_no_batches(build, waves, monkeypatch):

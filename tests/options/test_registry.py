@@ -1,3 +1,4 @@
+import argparse
 import re
 import subprocess
 import sys
@@ -6,9 +7,12 @@ from importlib.metadata import EntryPoint
 import pytest
 
 import espnet_lenbias
+from espnet_lenbias import cli
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options import registry
 from espnet_lenbias.options.registry import (
     available_searches,
+    build_search,
     check_espnet_options,
     check_lm_files,
     check_nbest,
@@ -32,6 +36,60 @@ def another_package(monkeypatch):
         "annealed", f"{__name__}:_another_packages_search", registry.GROUP
     )
     monkeypatch.setattr(registry, "_entry_points", lambda: points)
+
+
+class _CannotBeBuilt:
+    """Stand for a search that some other package has not finished."""
+
+    def __init__(self, *, warmth: float = 1.0, **espnets):
+        raise TypeError("no\nwarmth")
+
+
+@pytest.fixture
+def broken_packages(monkeypatch):
+    points = dict(registry._entry_points())
+    for name, value in {
+        "gone": "no_such_package:Search",
+        "nameless": f"{__name__}:NoSuchSearch",
+        "unfinished": f"{__name__}:_CannotBeBuilt",
+    }.items():
+        points[name] = EntryPoint(name, value, registry.GROUP)
+    monkeypatch.setattr(registry, "_entry_points", lambda: points)
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        (
+            "gone",
+            "search: gone is no_such_package:Search of another package, which cannot be "
+            "loaded (ModuleNotFoundError: No module named 'no_such_package'): mend or",
+        ),
+        ("nameless", "search: nameless is "),
+    ],
+)
+def test_a_search_that_cannot_be_loaded(name, message, broken_packages, capsys):
+    for look in (load_search, search_options, lambda n: check_search_conf(n, {})):
+        with pytest.raises(OptionError, match=re.escape(message)):
+            look(name)
+    assert cli.main(["searches"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in listed if line.startswith(name)]
+    assert message in line and line.startswith(f"{name}  # search: ")
+    assert "simple" in listed and "    warmth: 1.0" in listed
+
+
+def test_a_search_that_cannot_be_built(broken_packages):
+    like = argparse.Namespace(pre_beam_size=3, beam_size=2, n_vocab=3, sos=2, eos=2)
+    for name in (
+        *("scorers", "weights", "token_list", "pre_beam_score_key", "return_hs"),
+        *("hyp_primer", "normalize_length"),
+    ):
+        setattr(like, name, None)
+    with pytest.raises(
+        OptionError, match=r"^search: unfinished cannot be built \(TypeError: no warmth"
+    ):
+        build_search("unfinished", like)
 
 
 def test_public_names():

@@ -6,6 +6,7 @@ task, without time stamps.
 
 import argparse
 import contextlib
+import hashlib
 import io
 import sys
 from pathlib import Path
@@ -39,7 +40,7 @@ def main() -> None:
     args = get_parser().parse_args()
     source = Path(args.checkpoint)
     said = {
-        "checkpoint": str(source.resolve()) if source.is_file() else args.checkpoint,
+        "checkpoint": checkpoint_said(source) if source.is_file() else args.checkpoint,
         "language": TO_LANGUAGE_CODE.get(args.language, args.language),
         "task": args.task,
     }
@@ -75,6 +76,13 @@ def main() -> None:
     note.write_text(yaml.safe_dump(said), "utf-8")
     for file in files:  # they are in the archive
         file.unlink()
+
+
+def checkpoint_said(file: Path) -> str:
+    """Return which file a checkpoint is, by its name and by what it holds."""
+    with file.open("rb") as f:
+        digest = hashlib.file_digest(f, "sha256").hexdigest()
+    return f"{file.resolve()} (SHA-256 {digest[:16]})"
 
 
 def load(checkpoint: str) -> Any:
@@ -122,8 +130,7 @@ def _check_english(checkpoint: str, language: str, task: str) -> None:
     if (language, task) != ("en", "transcribe"):
         sys.exit(
             f"pack.py: {checkpoint} is a model of English alone: it cannot {task} "
-            f"{LANGUAGES[language]}; give a checkpoint of many languages, such as "
-            f"{checkpoint.removesuffix('.en')}"
+            f"{LANGUAGES[language]}; give a checkpoint of many languages, such as small"
         )
 
 

@@ -40,7 +40,8 @@ def main() -> None:
     for tag, name in found:
         texts = read_text(args.dir / tag / name / "1best_recog" / "text")
         folder = args.dir / "transcripts" / tag / name
-        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)  # with those of files that are gone
+        folder.mkdir(parents=True)
         for key, text in texts.items():
             (folder / f"{key}.txt").write_text(f"{text}\n", "utf-8")
     print(f"transcripts are in {args.dir / 'transcripts'}/<row>/<set>/<name>.txt")
