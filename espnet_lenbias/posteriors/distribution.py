@@ -24,7 +24,8 @@ def posteriors(scores: Sequence[float], temperature: float = 1.0) -> Floats:
 
     Args:
         scores: P log-probs, or other scores that rank.
-        temperature: Above 0.
+        temperature: Above 0; infinity makes all equally probable, as those of a list
+            that was sampled from the model are.
 
     Returns:
         (P,), their sum 1. Hypotheses of a score of -inf have 0; where all of them do,
@@ -43,6 +44,8 @@ def posteriors(scores: Sequence[float], temperature: float = 1.0) -> Floats:
     best = values.max()
     if best == -np.inf:
         return np.full(len(values), 1 / len(values))
-    weights = np.exp((values - best) / temperature)
+    possible = values > -np.inf
+    weights = np.zeros(len(values))
+    weights[possible] = np.exp((values[possible] - best) / temperature)
     share: Floats = weights / weights.sum()
     return share

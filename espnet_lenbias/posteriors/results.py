@@ -80,10 +80,11 @@ def minimum_bayes_risk(nbest: Sequence[Result], temperature: float = 1.0) -> lis
     """Return an n-best list with the hypothesis of the fewest expected word errors first.
 
     The others keep their order. Of hypotheses that are equally good the most probable
-    one is the first.
+    one is the first. See arXiv 2510.19471 for speech recognition.
 
     Args:
-        nbest: The n-best list.
+        nbest: The n-best list; or hypotheses that were sampled from the model, with an
+            infinite temperature, so that each counts as often as it was drawn.
         temperature: What scores are divided by, see :func:`posteriors`.
     """
     if not nbest:

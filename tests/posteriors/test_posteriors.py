@@ -59,6 +59,16 @@ def test_a_temperature_of_two_takes_square_roots():
     assert warmer == pytest.approx([0.4226, 0.3660, 0.2113], abs=1e-4)
 
 
+def test_a_list_that_was_sampled():
+    """Each counts as often as it was drawn, and what is impossible was not."""
+    shares = posteriors([-1.0, -900.0, -math.inf, -2.0], math.inf)
+    assert shares.tolist() == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3])
+    # "a b" was drawn twice: two of three draws have no error with it, one has two
+    drawn = [result("c d", -0.1), result("a b", -5.0), result("a b", -5.0)]
+    assert minimum_bayes_risk(drawn)[0][0] == "c d"
+    assert minimum_bayes_risk(drawn, math.inf)[0][0] == "a b"
+
+
 def test_posteriors_of_scores_far_below_zero():
     assert posteriors([-1000.0, -1000.0 + math.log(3)]) == pytest.approx([1 / 4, 3 / 4])
 

@@ -50,6 +50,8 @@ ROWS = {
     "patience_length_penalty": ("simple", PATIENCE | {"length_penalty": 1.0}),
     "simple_rectified": ("simple", {"label_smoothing": 0.1}),
     "explicit_length_rectified": ("explicit_length", {"label_smoothing": 0.1}),
+    "simple_mbr": ("simple", {}),
+    "explicit_length_mbr": ("explicit_length", {}),
     "explicit_length": ("explicit_length", {}),
     "optimal": ("explicit_length", {"score_threshold": 8.0}),
 }
@@ -106,7 +108,8 @@ def test_decode_configs_pass_the_door(row):
     assert (args.ctc_weight, args.lm_weight) == (0.0, 0.0)
     assert args.beam_size == (5000 if row == "optimal" else 64)
     check_search_conf(args.search, args.search_conf)
-    known = {"beam_size", "ctc_weight", "lm_weight", "search", "search_conf"}
+    assert args.decide == ("mbr" if row.endswith("_mbr") else "map")
+    known = {"beam_size", "ctc_weight", "lm_weight", "search", "search_conf", "decide"}
     assert yaml.safe_load(path.read_text()).keys() <= known
 
 

@@ -24,7 +24,8 @@ PLACES = {
 _LARGEST = {"label_smoothing": 1.0}
 
 # What a row can have for itself; all else is the model's, and so the same for all rows.
-_OF_A_ROW = {"search", "search_conf", "beam_size", "lm_weight"}
+# Minimum Bayes risk has what is best for the hypothesis of the best score.
+_OF_A_ROW = {"search", "search_conf", "beam_size", "lm_weight", "decide"}
 
 
 @dataclass(frozen=True)
