@@ -25,6 +25,7 @@ from precision import precision_lines
 from tqdm import tqdm
 from zoo import ZooSize, zoo_lines
 
+from espnet_lenbias.options.values import from_one
 from espnet_lenbias.report.tables import markdown_table, write_csv
 
 HERE = Path(__file__).resolve().parent
@@ -70,12 +71,12 @@ def get_parser() -> argparse.ArgumentParser:
     add(
         "--large_vocabs",
         nargs="*",
-        type=int,
+        type=from_one,
         default=[5000, 10000],
         help="vocabulary sizes at which the largest of --beams goes through all --steps, "
         "once, on the transformer",
     )
-    add("--repeats", type=int, default=5, help="timed rounds, whose median counts")
+    add("--repeats", type=from_one, default=5, help="timed rounds, whose median counts")
     add("--device", choices=["cpu", "cuda"], default="cpu", help="where to decode")
     add(
         "--dtype",
@@ -90,7 +91,8 @@ def get_parser() -> argparse.ArgumentParser:
         help="what ESPnet's search may take for a measurement; where a single run is "
         "expected to take longer, its time is extrapolated",
     )
-    add("--threads", type=int, default=torch.get_num_threads(), help="of the CPU")
+    threads = torch.get_num_threads()
+    add("--threads", type=from_one, default=threads, help="of the CPU")
     add("--output_dir", type=Path, default=HERE / "exp", help="made if need be")
     return parser
 
@@ -142,14 +144,11 @@ def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
             f"--beams must be from 1 to {vocab}: ESPnet's search fails where the beam "
             "is larger than the vocabulary"
         )
-    if min(args.large_vocabs, default=vocab) < max(args.beams):
-        parser.error(
-            f"--large_vocabs must be {max(args.beams)} or more, the largest beam"
-        )
+    least = max(2, *args.beams)  # an end label and another
+    if min(args.large_vocabs, default=vocab) < least:
+        parser.error(f"--large_vocabs must be {least} or more: 2, and the largest beam")
     if args.steps < 2:
         parser.error("--steps must be 2 or more: ours takes one to end what runs on")
-    if args.repeats < 1:
-        parser.error("--repeats must be 1 or more")
     if args.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device cuda: torch finds no GPU")
 

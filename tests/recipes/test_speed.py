@@ -422,7 +422,9 @@ def cells(table: str) -> list[list[str]]:
         (["--beams", "8", "5001"], "--beams must be from 1 to 5000"),
         (["--steps", "1"], "--steps must be 2 or more"),
         (["--large_vocabs", "4999"], "--large_vocabs must be 5000 or more"),
-        (["--repeats", "0"], "--repeats must be 1 or more"),
+        (["--beams", "1", "--large_vocabs", "1"], "--large_vocabs must be 2 or more"),
+        (["--threads", "0"], "--threads: must be a whole number of 1 or more"),
+        (["--repeats", "0"], "--repeats: must be a whole number of 1 or more"),
     ],
 )
 def test_options_that_cannot_be_measured(options, message, capsys):
