@@ -120,17 +120,19 @@ def main(cmd: Sequence[str] | None = None) -> int:
         parser.exit(1, f"{parser.prog}: error: {given.source}: {reason(e)}\n")
     print(f"{title}\n\n{explanation.text}")
     name = f"{given.name}_{args.search}_beam{args.beam_size}"
+    written = []
     try:
         if explanation.figure is not None:
             plot = own.output_dir / f"{name}.png"
             save(explanation.figure, plot)
-            print(f"plot: {plot}")
+            written.append(f"plot: {plot}")
         if own.html:
             page = own.output_dir / f"{name}.html"
             _write_page(page, explanation.searched, title, given, how)
-            print(f"page: {page}")
+            written.append(f"page: {page}")
     except OSError as e:
         parser.exit(2, f"{parser.prog}: error: the plot or the page: {e}\n")
+    print(*written, sep="\n")  # here: that nobody reads it is no fault of the plot's
     return 0
 
 

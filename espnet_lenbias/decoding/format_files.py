@@ -8,6 +8,7 @@ those of both.
 """
 
 import argparse
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -38,6 +39,9 @@ _SUBTITLES = {SRT: srt_lines, VTT: vtt_lines}
 
 # What the names of files of other formats end in.
 _OF_ALL = {CTM: ".ctm", TRN: ".trn", JSON: ".jsonl"}
+
+# Bytes of the name of a file, without its ending.
+_LONGEST_NAME = 255 - len(".srt")
 
 # What JSON tells of the options.
 _TOLD = (
@@ -160,9 +164,19 @@ def _files(
 
 
 def file_name(key: str) -> str:
-    """Return a key as the name of a file: `/` and a first `.` as in addresses."""
+    """Return a key as the name of a file: `/` and a first `.` as in addresses.
+
+    Of a key that is longer than names of files may be, the beginning, and a number that
+    tells it from others.
+    """
     name = key.replace("%", "%25").replace("/", "%2F")
-    return f"%2E{name[1:]}" if name.startswith(".") else name
+    name = f"%2E{name[1:]}" if name.startswith(".") else name
+    encoded = name.encode(errors="surrogateescape")
+    if len(encoded) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(encoded).hexdigest()[:16]
+    beginning = encoded[: _LONGEST_NAME - len(digest) - 1]
+    return f"{beginning.decode(errors='ignore')}-{digest}"
 
 
 def _trn_lines(

@@ -1,5 +1,6 @@
 """Audio files that a person names, by themselves or by a folder; no torch here."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -59,16 +60,26 @@ def audio_in(folder: Path, results: Path | None = None) -> list[Path]:
         folder: It is searched to its depths.
         results: An output folder: what lies there, and in those of other runs, is none.
     """
-    of_runs = {journal.parent.resolve() for journal in folder.rglob(JOURNAL)}
+    of_runs = {_place(journal.parent) for journal in folder.rglob(JOURNAL)}
     if results is not None:
-        of_runs.add(results.resolve())
+        of_runs.add(_place(results))
     return sorted(
         file
         for file in folder.rglob("*")
         if file.suffix.lower() in SUFFIXES
-        and of_runs.isdisjoint(file.resolve().parents)
-        and file.is_file()
+        and of_runs.isdisjoint(_place(file).parents)
+        and (file.is_file() or _leads_nowhere(file))
     )
+
+
+def _place(path: Path) -> Path:
+    """Return where a path leads; one that leads in a circle stays as it is."""
+    return Path(os.path.realpath(path))
+
+
+def _leads_nowhere(path: Path) -> bool:
+    """Tell whether this is a link to nothing: to be named, as other bad files are."""
+    return path.is_symlink() and not path.exists()
 
 
 def _files(paths: Sequence[Path], results: Path) -> Iterator[Path]:

@@ -4,6 +4,8 @@ What soundfile does not read is read by ffmpeg, where that is installed. No more
 is in memory than a block.
 """
 
+import glob
+import hashlib
 import os
 import shutil
 import subprocess
@@ -28,6 +30,10 @@ from espnet_lenbias.options.cut_audio import damage_named, file_info
 
 _BLOCK = 2**18  # samples
 
+# Digits of what tells a copy's source, and names that end in them.
+_MARK = 8
+_MARKED = "[0-9a-f]" * _MARK + ".flac"
+
 # Parts of audio, (samples,) each.
 Blocks = Generator[np.ndarray, None, None]
 
@@ -42,7 +48,8 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
         path: The audio file, of any kind that soundfile or ffmpeg reads.
         rate: In Hz.
         folder: The output folder.
-        name: Of the file to write there; one that is newer than the audio stays.
+        name: What the name of the file to write there begins with. The rest tells which
+            audio it is of, as it is now; what is left of other audio of that name goes.
 
     Returns:
         `path` itself, and "", where it is such a file.
@@ -51,6 +58,11 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
         AudioError: It cannot be read, is cut off, or holds no samples.
         OSError: Names a file that cannot be read or written.
     """
+    try:
+        found = path.stat()
+    except (OSError, RuntimeError) as e:  # a link that leads nowhere, or in a circle
+        why = getattr(e, "strerror", None) or "it is a link that leads to itself"
+        raise AudioError(f"{path} cannot be read: {why}") from e
     info = _info(path)
     if info is not None:
         check_audio_file(path)
@@ -61,10 +73,15 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
     else:
         blocks = _ffmpeg_blocks(path, rate)
         done = f"read by ffmpeg, as one channel of {rate} Hz"
-    copy = folder / name
-    if not _is_copy(copy, path, rate):
+    source = f"{path.absolute()} {found.st_size} {found.st_mtime_ns} {rate}"
+    mark = hashlib.sha256(os.fsencode(source)).hexdigest()[:_MARK]
+    copy = folder / f"{name}-{mark}.flac"
+    if not _is_copy(copy, rate):
         with closing(blocks):
-            _write(folder, name, rate, blocks, path)
+            _write(folder, f"{name}-{mark}.flac", rate, blocks, path)
+    for other in copy.parent.glob(f"{glob.escape(copy.name[: -_MARK - 5])}{_MARKED}"):
+        if other != copy and (other.is_file() or other.is_symlink()):
+            other.unlink()
     return copy, done
 
 
@@ -92,13 +109,12 @@ def _changes(info: Any, rate: int) -> str:
     return ", ".join(changes) or f"{info.format} written as FLAC"
 
 
-def _is_copy(copy: Path, path: Path, rate: int) -> bool:
+def _is_copy(copy: Path, rate: int) -> bool:
     """Tell whether an earlier run has left the copy of an audio file."""
     if copy.is_symlink() or not copy.is_file():
         return False
     info = _info(copy)
-    newer = copy.stat().st_mtime >= path.stat().st_mtime
-    return newer and info is not None and bool(info.samplerate == rate)
+    return info is not None and bool(info.samplerate == rate)
 
 
 def _soundfile_blocks(path: Path, rate: int) -> Blocks:

@@ -38,11 +38,12 @@ def prepared(
     for name, path in tqdm(files.items(), "audio", unit="file", disable=_no_bar()):
         if len(os.fsencode(name)) > _LONGEST_NAME:
             failures.append(
-                f"{path}: its name is too long for those of files: rename it"
+                f"{path}: {name[:40]}..., as its transcript would be called, is too "
+                "long for the name of a file: rename it, so that no other is called alike"
             )
             continue
         try:
-            ready[name], done = plain_audio(path, rate, folder, f"audio/{name}.flac")
+            ready[name], done = plain_audio(path, rate, folder, f"audio/{name}")
         except (AudioError, ValueError) as e:
             failures.append(str(e))
             continue

@@ -70,8 +70,10 @@ def use_search(
     check_decoder_dtype(name, decoder_dtype, {})
     check_ctc(model)
     set_up_whisper(model)
-    if is_online(old) and name != ESPNET:
-        _check_streams(model, name)
+    if is_online(old):
+        _check_between_streams(model)
+        if name != ESPNET:
+            _check_streams(model, name)
     takes_nbest = "nbest" in search_options(name)
     if has_source_search(model):
         own = {**conf, "nbest": model.asr_nbest} if takes_nbest else conf
@@ -96,6 +98,15 @@ def _built(
     keep_what_is_needed(model, name, search)
     dtype: torch.dtype = getattr(torch, model.dtype)
     return search.to(model.device, dtype).eval()
+
+
+def _check_between_streams(model: Any) -> None:
+    """Verify that no audio is waiting, which another search knows nothing of."""
+    if getattr(model, "frontend_states", None) is not None:
+        raise OptionError(
+            "use_search: the object is in the middle of a stream: hand over the last "
+            "chunk with is_final=True, or call reset(), before the search is another one"
+        )
 
 
 def _check_streams(model: Any, name: str) -> None:

@@ -23,16 +23,17 @@ def read_run_options(path: Path) -> Mapping[str, str] | None:
     return options if is_options else None
 
 
-def read_result_files(path: Path) -> set[str]:
-    """Return the names of the result files that the run of a journal writes.
+def read_rows(path: Path) -> dict[str, dict[str, str]]:
+    """Return what the run of a journal has put into the files, by utterance.
 
-    They are those of its first utterance; none if it has decoded none.
+    A line that is damaged says nothing.
     """
+    rows: dict[str, dict[str, str]] = {}
     with path.open(encoding="utf-8", errors="replace") as lines:
         next(lines, None)
         for line in lines:
             with suppress(ValueError):
                 match json.loads(line):
-                    case [str(_), {**row}, *_]:
-                        return {str(name) for name in row}
-    return set()
+                    case [str(key), {**row}, *_]:
+                        rows[key] = {str(name): str(row[name]) for name in row}
+    return rows

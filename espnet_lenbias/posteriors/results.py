@@ -23,7 +23,12 @@ def words_of(result: Result) -> list[str]:
 
 
 def posteriors_of(nbest: Sequence[Result], temperature: float = 1.0) -> Floats:
-    """Return how probable each hypothesis of an n-best list is; see :func:`posteriors`."""
+    """Return how probable each hypothesis of an n-best list is; see :func:`posteriors`.
+
+    Raises:
+        TypeError: These are the lists of several utterances.
+    """
+    _check_one_list(nbest)
     return posteriors([float(result[-1].score) for result in nbest], temperature)
 
 
@@ -42,7 +47,12 @@ def word_confidence(
 
     Returns:
         A number from 0 to 1 for each word of its text.
+
+    Raises:
+        TypeError: These are the n-best lists of several utterances.
+        ValueError: There is no hypothesis of that rank.
     """
+    _check_one_list(nbest)
     return _confidence([words_of(x) for x in nbest], nbest, rank, temperature)
 
 
@@ -54,6 +64,7 @@ def label_confidence(
     Returns:
         A number from 0 to 1 for each of its tokens.
     """
+    _check_one_list(nbest)
     return _confidence([result[2] for result in nbest], nbest, rank, temperature)
 
 
@@ -86,9 +97,21 @@ def minimum_bayes_risk(nbest: Sequence[Result], temperature: float = 1.0) -> lis
         nbest: The n-best list; or hypotheses that were sampled from the model, with an
             infinite temperature, so that each counts as often as it was drawn.
         temperature: What scores are divided by, see :func:`posteriors`.
+
+    Raises:
+        TypeError: These are the n-best lists of several utterances.
     """
+    _check_one_list(nbest)
     if not nbest:
         return []
     words = [words_of(result) for result in nbest]
     best = least_risk(words, posteriors_of(nbest, temperature))
     return [nbest[best], *nbest[:best], *nbest[best + 1 :]]
+
+
+def _check_one_list(nbest: Sequence[Result]) -> None:
+    if any(isinstance(result, list) for result in nbest):
+        raise TypeError(
+            "these are the n-best lists of several utterances: give one of them, as in "
+            "[word_confidence(nbest) for nbest in results]"
+        )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from espnet_lenbias.options.run_journal import JOURNAL, read_result_files
+from espnet_lenbias.options.run_journal import JOURNAL, read_rows
 from espnet_lenbias.report.scoring import read_text
 
 # Where a set's files are; asr.sh leaves those that it does not know in the last place.
@@ -47,20 +47,29 @@ def journals(folder: Path) -> Sequence[Path]:
 
 
 def lacking(folder: Path) -> Iterator[str]:
-    """Yield the result files of a set that are gone, or shorter than others.
+    """Yield the result files of a set that are gone, cut, or not what was decoded.
 
-    The journal says which files there are; not of which utterances, for it keeps those,
-    too, that are no longer listed.
+    The journal says which files there are and what is in them; not of which utterances,
+    for it keeps those, too, that are no longer listed.
     """
-    names = {name for path in journals(folder) for name in read_result_files(path)}
-    keys = {
-        name: set(read_values(folder, name, str))
+    rows: dict[str, dict[str, str]] = {}
+    for path in journals(folder):
+        rows |= read_rows(path)
+    names = {name for row in rows.values() for name in row}
+    values = {
+        name: read_values(folder, name, str)
         for name in _READ
         if f"1best_recog/{name}" in names
     }
-    every = set[str]().union(*keys.values())
-    for name, found in keys.items():
-        missing = every - found
+    every = set[str]().union(*values.values())
+    for name, found in values.items():
+        missing = every - found.keys()
+        other = [
+            key
+            for key, value in found.items()
+            if _words(rows.get(key, {}).get(f"1best_recog/{name}", value))
+            != _words(value)
+        ]
         where = f"`{folder.parent.name}`, {folder.name}: the file `{name}`"
         if not files(folder, name):
             yield f"{where} is gone"
@@ -68,3 +77,13 @@ def lacking(folder: Path) -> Iterator[str]:
             yield f"{where} lacks {len(missing)} of {len(every)} utterances, e.g. " + (
                 min(missing)
             )
+        elif other:
+            yield (
+                f"{where} was cut or changed: that is not what was decoded of "
+                f"{len(other)} utterances, e.g. {min(other)}"
+            )
+
+
+def _words(value: str) -> list[str]:
+    """Return a value without what reading a file loses of white space."""
+    return value.split()

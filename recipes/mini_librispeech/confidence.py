@@ -76,6 +76,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
     args = parser.parse_args(cmd)
     if args.temperature_from not in args.sets:
         parser.error(f"--temperature_from {args.temperature_from} is none of --sets")
+    if min(args.beam_sizes) < 2:
+        parser.error("--beam_sizes must be 2 or more: one hypothesis has no others")
     logging.basicConfig(level=logging.ERROR)
     try:
         sets = read_measured(args, args.models)

@@ -165,6 +165,20 @@ def test_use_search_and_back(model, speech):
     assert labels(in_pieces(streaming, speech[0])[-1]) == before
 
 
+@pytest.mark.parametrize("kind", [espnets.Speech2TextStreaming, Speech2TextStreaming])
+def test_use_search_in_the_middle_of_a_stream(kind, model, speech):
+    """What was heard so far would be lost without a word."""
+    streaming = kind(**model.files, **DECODING)
+    streaming(speech[0][:4000], is_final=False)
+    with pytest.raises(OptionError, match="in the middle of a stream: .* call reset"):
+        use_search(streaming, "explicit_length")
+    streaming.reset()
+    use_search(streaming, "explicit_length")
+    fresh = use_search(kind(**model.files, **DECODING), "explicit_length")
+    found, expected = (in_pieces(x, speech[0])[-1] for x in (streaming, fresh))
+    assert labels(found) == labels(expected)
+
+
 def test_without_a_search_it_is_espnets_own(model, speech):
     ours = Speech2TextStreaming(**model.files, **DECODING)
     theirs = espnets.Speech2TextStreaming(**model.files, **DECODING)

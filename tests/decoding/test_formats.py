@@ -124,6 +124,19 @@ def test_every_file(args, tmp_path):
     }
 
 
+def test_keys_that_are_longer_than_names_of_files(args, tmp_path):
+    """Each has its file, and none costs the others theirs."""
+    long = ["\u00e9" * 200 + end for end in ("a", "b")]
+    keys = ["ann-1", *long, "k" * 251]
+    write_formats(tmp_path, args, dict.fromkeys(keys, ROWS["ann-1"]))
+    for rank in (1, 2):
+        names = [p.stem for p in (tmp_path / f"{rank}best_recog/srt").iterdir()]
+        assert len(set(names)) == 4 and "k" * 251 in names
+        assert sum(name.startswith("\u00e9" * 100) for name in names) == 2
+        ctm = (tmp_path / f"{rank}best_recog/text.ctm").read_text().splitlines()
+        assert {line.split()[0] for line in ctm} == set(keys)
+
+
 def test_what_the_last_command_did_not_ask_for_goes(args, tmp_path):
     """Files of formats, ranks and utterances of an earlier run; nothing else."""
     out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -104,8 +105,9 @@ def test_from_files_to_texts_and_again(audio, tmp_path, capsys, monkeypatch):
     assert text == "".join(f"{name} {text}\n" for name, text in texts.items())
     lines = written["recordings/1best_recog/text.jsonl"].splitlines()
     found = {o["key"]: (o["text"], o["audio"]) for o in map(json.loads, lines)}
+    (copy,) = (tmp_path / "out" / "audio").iterdir()
     assert found == {
-        "nineteen-boots": (at_8_khz, f"{tmp_path}/out/audio/nineteen-boots.flac"),
+        "nineteen-boots": (at_8_khz, str(copy)),
         "walter": (TEXTS[WALTER], f"{audio}/walter.flac"),
     }
 
@@ -155,7 +157,10 @@ def test_a_name_that_is_too_long_costs_no_other(audio, capsys):
         {path.stem: path, "walter": audio / "walter.flac"}, 16000, audio / "out"
     )
     assert list(files) == ["walter"]
-    assert failures == [f"{path}: its name is too long for those of files: rename it"]
+    (failure,) = failures
+    assert failure.startswith(
+        f"{path}: {'m' * 40}..., as its transcript would be called"
+    )
 
 
 def test_a_long_file_that_is_damaged_is_left_to_its_decoding(tmp_path, monkeypatch):
@@ -256,7 +261,8 @@ def test_whisper(tmp_path, monkeypatch, capsys):
     wave, out = tmp_path / "a.wav", tmp_path / "o"
     assert cli.main(command(wave, *options, model="whisper.zip", out=out)) == 0
     assert len(capsys.readouterr().out.splitlines()[0]) > len("a: ")
-    assert soundfile.info(out / "audio" / "a.flac").samplerate == 16000
+    (copy,) = (out / "audio").iterdir()
+    assert soundfile.info(copy).samplerate == 16000
     ran = read_run_options(out / "decoding.jsonl")
     assert (ran["search"], ran["ctc_weight"]) == ("explicit_length", "0.0")
 
@@ -447,11 +453,10 @@ def tone():
 def test_audio_is_mixed_and_resampled(tone, tmp_path):
     path = tmp_path / "a.wav"
     soundfile.write(path, np.stack([tone * 2, tone * 0], axis=1), 8000, subtype="FLOAT")
-    copy, done = plain_audio(path, 16000, tmp_path, "audio/a.flac")
-    assert (copy, done) == (
-        tmp_path / "audio" / "a.flac",
-        "2 channels mixed to one, resampled from 8000 to 16000 Hz",
-    )
+    copy, done = plain_audio(path, 16000, tmp_path, "audio/a")
+    assert list((tmp_path / "audio").iterdir()) == [copy]
+    assert re.fullmatch("a-[0-9a-f]{8}.flac", copy.name)
+    assert done == "2 channels mixed to one, resampled from 8000 to 16000 Hz"
     samples, rate = soundfile.read(copy)
     assert (rate, len(samples)) == (16000, 16000)
     wanted = 0.25 * np.sin(2 * np.pi * 440 * np.arange(16000) / 16000)
@@ -462,33 +467,58 @@ def test_audio_is_mixed_and_resampled(tone, tmp_path):
 def test_audio_that_is_as_it_has_to_be_stays(tone, tmp_path):
     for name in ("a.wav", "a.flac"):
         soundfile.write(tmp_path / name, tone, 8000)
-        assert plain_audio(tmp_path / name, 8000, tmp_path, "x.flac") == (
-            tmp_path / name,
-            "",
-        )
-    assert not (tmp_path / "x.flac").exists()
+        path = tmp_path / name
+        assert plain_audio(path, 8000, tmp_path, "x") == (path, "")
+    assert not list(tmp_path.glob("x*"))
 
 
 def test_a_name_that_wav_scp_cannot_hold(tone, tmp_path):
     """Kaldi takes what ends in a bar for a command."""
     path = tmp_path / "rm -r x |"
     soundfile.write(path, tone, 8000, format="WAV")
-    copy, done = plain_audio(path, 8000, tmp_path, "x.flac")
-    assert (copy.name, done) == ("x.flac", "WAV written as FLAC")
+    copy, done = plain_audio(path, 8000, tmp_path, "x")
+    assert copy.name.startswith("x-") and done == "WAV written as FLAC"
 
 
-def test_a_copy_is_made_once_and_anew_of_newer_audio(tone, tmp_path):
+def test_a_copy_is_made_once_and_anew_of_other_audio(tone, tmp_path):
+    """By another name, so that what was decoded of the older one does not count."""
     path = tmp_path / "a.wav"
     soundfile.write(path, tone, 8000)
-    copy, _ = plain_audio(path, 16000, tmp_path, "a.flac")
+
+    def copied(path: Path, rate: int) -> Path:
+        copy, _ = plain_audio(path, rate, tmp_path, "copies/a")
+        # of the others nothing is left
+        assert list((tmp_path / "copies").iterdir()) == [copy]
+        return copy
+
+    copy = copied(path, 16000)
     made = copy.stat().st_mtime_ns
-    assert plain_audio(path, 16000, tmp_path, "a.flac")[0] == copy
+    assert copied(path, 16000) == copy
     assert copy.stat().st_mtime_ns == made
     soundfile.write(path, tone[:4000], 8000)
-    plain_audio(path, 16000, tmp_path, "a.flac")
-    assert soundfile.info(copy).frames == 8000
-    plain_audio(path, 4000, tmp_path, "a.flac")
-    assert soundfile.info(copy).samplerate == 4000
+    shorter = copied(path, 16000)
+    assert shorter != copy and soundfile.info(shorter).frames == 8000
+    slower = copied(path, 4000)
+    assert slower != shorter and soundfile.info(slower).samplerate == 4000
+    (tmp_path / "b").mkdir()
+    soundfile.write(tmp_path / "b" / "a.wav", tone, 8000)
+    assert copied(tmp_path / "b" / "a.wav", 4000) != slower
+
+
+def test_links_that_lead_nowhere_are_named_and_cost_no_other(tone, tmp_path):
+    audio = tmp_path / "audio"
+    audio.mkdir()
+    soundfile.write(audio / "a.wav", tone, 8000)
+    (audio / "gone.wav").symlink_to(tmp_path / "nothing")
+    (audio / "round.wav").symlink_to("round.wav")
+    (audio / "folder.wav").symlink_to(tmp_path)
+    found = named_audio([audio], OUT)
+    assert list(found) == ["a", "gone", "round"]
+    ready, failures = prepared(found, 8000, tmp_path / "out")
+    assert ready == {"a": audio / "a.wav"}
+    gone, circle = failures
+    assert gone == f"{audio}/gone.wav cannot be read: No such file or directory"
+    assert circle.startswith(f"{audio}/round.wav cannot be read: ")
 
 
 def test_audio_that_is_cut_off_is_named(tone, tmp_path):
@@ -496,7 +526,7 @@ def test_audio_that_is_cut_off_is_named(tone, tmp_path):
     whole = (tmp_path / "a.wav").read_bytes()
     (tmp_path / "a.wav").write_bytes(whole[:8000])
     with pytest.raises(AudioError, match=f"{tmp_path}/a.wav: cut off"):
-        plain_audio(tmp_path / "a.wav", 16000, tmp_path, "a.flac")
+        plain_audio(tmp_path / "a.wav", 16000, tmp_path, "a")
     assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
 
 
@@ -505,8 +535,8 @@ def test_a_full_disk_is_named(tone, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10000, hard))
     try:
-        with pytest.raises(OSError, match=f"{tmp_path}/a.flac cannot be written"):
-            plain_audio(tmp_path / "a.wav", 16000, tmp_path, "a.flac")
+        with pytest.raises(OSError, match=rf"{tmp_path}/a-\w+\.flac cannot be written"):
+            plain_audio(tmp_path / "a.wav", 16000, tmp_path, "a")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
@@ -531,7 +561,7 @@ def test_what_soundfile_does_not_read_ffmpeg_reads(tone, ffmpeg, tmp_path):
     pcm = (tone * 32768).astype("<i2")
     (tmp_path / "pcm").write_bytes(pcm.tobytes())
     ffmpeg(f'echo "$@" >{tmp_path}/options; exec /bin/cat {tmp_path}/pcm')
-    copy, done = plain_audio(tmp_path / "a.m4a", 8000, tmp_path, "a.flac")
+    copy, done = plain_audio(tmp_path / "a.m4a", 8000, tmp_path, "a")
     assert done == "read by ffmpeg, as one channel of 8000 Hz"
     samples, rate = soundfile.read(copy, dtype="int16")
     assert rate == 8000
@@ -563,7 +593,7 @@ def test_what_nothing_reads(script, message, ffmpeg, tmp_path):
     if script is not None:
         ffmpeg(script)
     with pytest.raises(AudioError, match=message):
-        plain_audio(tmp_path / "a.m4a", 8000, tmp_path, "a.flac")
+        plain_audio(tmp_path / "a.m4a", 8000, tmp_path, "a")
     assert not list(tmp_path.glob("*.flac")) + list(tmp_path.glob(".draft*"))
 
 
@@ -595,7 +625,7 @@ def test_ffmpeg_itself(tone, tmp_path):
     soundfile.write(tmp_path / "a.wav", np.stack([tone, tone], axis=1), 8000)
     make = ["ffmpeg", "-nostdin", "-v", "error", "-i", str(tmp_path / "a.wav")]
     subprocess.run([*make, str(tmp_path / "a.m4a")], check=True)
-    copy, _ = plain_audio(tmp_path / "a.m4a", 16000, tmp_path, "a.flac")
+    copy, _ = plain_audio(tmp_path / "a.m4a", 16000, tmp_path, "a")
     samples, rate = soundfile.read(copy)
     assert rate == 16000
     spectrum = np.abs(np.fft.rfft(samples[4000:12000]))

@@ -101,6 +101,14 @@ def test_the_sum_is_one_and_the_order_stays(scores, temperature):
 # --- Confidence -----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "function", [word_confidence, label_confidence, minimum_bayes_risk]
+)
+def test_the_lists_of_several_utterances(function, nbest):
+    with pytest.raises(TypeError, match="of several utterances: give one of them"):
+        function([nbest, nbest])
+
+
 def test_word_confidence_is_the_mass_of_those_with_the_word(nbest):
     # the: 1/2; cat: all; sat: 1/2 + 3/8
     assert word_confidence(nbest) == pytest.approx([1 / 2, 1, 7 / 8])

@@ -29,8 +29,10 @@ def exp(tmp_path):
     """Return a folder with a finished set, and its journal of one utterance more."""
     exp = tmp_path / "exp"
     write_system(exp, "a", {"beam_size": 4}, {"dev": FILES})
-    row = {f"1best_recog/{name}": "" for name in FILES}
-    lines = [{"beam_size": "4"}, *([key, row, "", ""] for key in [*REFERENCES, "old"])]
+    lines: list[object] = [{"beam_size": "4"}]
+    for key in [*REFERENCES, "old"]:
+        row = {f"1best_recog/{name}": str(FILES[name].get(key)) for name in FILES}
+        lines.append([key, row, "", ""])
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (exp / "a" / "dev" / JOURNAL).write_text(text)
     return exp
@@ -66,6 +68,24 @@ def test_what_is_gone_or_cut_is_named(exp, data, capsys):
     assert line.endswith(f"{REMEDY}: {'; '.join(expected)}")
     report = (exp / "report" / "report.md").read_text()
     assert all(f"- {what}" in report for what in expected)
+
+
+def test_half_of_the_last_line_and_a_line_that_was_changed(exp, data):
+    """All utterances have their lines, so only the journal knows."""
+    text, steps = _file(exp, "text"), _file(exp, "steps")
+    whole = text.read_text()
+    text.write_text(whole[:-4])
+    steps.write_text(steps.read_text().replace("9", "8", 1))
+    last = whole.splitlines()[-1].split()[0]
+    first = steps.read_text().split()[0]
+    was = "was cut or changed: that is not what was decoded of 1 utterances, e.g."
+    assert read_decodings(exp, data).incomplete == [
+        f"`a`, dev: the file `text` {was} {last}",
+        f"`a`, dev: the file `steps` {was} {first}",
+    ]
+    text.write_text(whole.replace(" ", "  "))  # blanks are none of a text
+    steps.write_text(steps.read_text().replace("8", "9", 1))
+    assert read_decodings(exp, data).incomplete == []
 
 
 def test_texts_that_are_gone(exp, data, capsys):

@@ -38,7 +38,7 @@ def main() -> None:
     ready, broken, long = {}, [], []
     for key, path in files.items():
         try:
-            ready[key], _ = plain_audio(path, RATE, out, f"audio/{key}.flac")
+            ready[key], _ = plain_audio(path, RATE, out, f"audio/{key}")
         except (OSError, ValueError) as e:
             broken.append(str(e))
             continue
