@@ -37,6 +37,9 @@ ELSEWHERE = {
     "python -m espnet_lenbias.bin.asr_inference --config": (
         "tests/decoding/test_asr_inference.py::test_stage_12_of_asr_sh"
     ),
+    "python -m espnet_lenbias.bin.s2t_inference": (
+        "tests/recipes/test_librispeech.py::test_all_stages_with_a_model_of_owsms_kind"
+    ),
     "./run.sh --stage 12 --stop_stage 13": (
         "tests/decoding/test_asr_inference.py::test_stage_12_of_asr_sh"
     ),
