@@ -21,7 +21,7 @@ import yaml
 from espnet_lenbias import espnet_compat
 from espnet_lenbias.options.cluster import choose_workers
 from espnet_lenbias.options.decoding import get_parser, parse
-from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.espnet_tools import ASR, S2T
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.registry import GROUP
 from espnet_lenbias.options.tool_choice import choose_tool
@@ -225,6 +225,8 @@ def verify_options(command: list[str]) -> None:
         nj, *other = (options.pop(f"--{o}", None) for o in ("nj", *CLUSTER_OPTIONS))
         assert choose_workers(int(nj), *other) is not None
         tool = choose_tool(command)
+    elif "espnet_lenbias.bin.s2t_inference" in command:
+        tool = S2T
     elif command[0] != "python":
         return
     parse(get_parser(tool.module), [word for o in options.items() for word in o])
