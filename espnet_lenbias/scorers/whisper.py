@@ -29,6 +29,7 @@ from espnet_lenbias.scorers.base import (
     widened,
 )
 from espnet_lenbias.scorers.frames import Frames, frames_of
+from espnet_lenbias.scorers.half_weights import label_product
 from espnet_lenbias.scorers.label_cache import KeysValues, Labels, empty_labels
 
 
@@ -141,7 +142,8 @@ class CachedWhisper:
             x = self._block(i, x, labels, frames, spans, count)
         labels = labels.filled(count)
         x = self.decoder.ln(frames.collect(x[count - 1 :: count]))
-        scores = log_probs(x @ state.embedding.T)
+        logits = label_product(x, self.decoder.token_embedding, state.embedding)
+        scores = log_probs(logits)
         return Scores(scores, state._replace(labels=labels))
 
     def _block(

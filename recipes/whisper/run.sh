@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 stage=1                            # the first to run
-stop_stage=5                       # the last
+stop_stage=5                       # the last; 6: seconds of a clip, too
 audio=                             # a folder of audio, with NAME.txt beside NAME.wav where there are transcripts
 librispeech=download/LibriSpeech   # without --audio: holds the folders of --sets
 sets="test-clean test-other"       # of LibriSpeech
@@ -23,6 +23,7 @@ rows="simple explicit_length"      # what decodes, e.g. explicit_length:16,64
 beams="4 16 64"                    # of rows that name none
 rival=                             # decode with these too: openai, faster
 rival_beams="5 64"
+speed_clips=10                     # stage 6: so many clips, evenly spread; 0: all
 faster_model=                      # of faster-whisper, a name or a folder; empty: the name of the checkpoint
 nj=1                               # processes or jobs that decode, see cmd.sh
 ngpu=0                             # 1: decode on the GPU
@@ -32,7 +33,7 @@ data=data
 exp=exp
 
 . ../options.sh "$@"
-number 0 "" utterances ngpu
+number 0 "" utterances ngpu speed_clips
 number 1 "" nj batch_size
 whole_numbers beams rival_beams
 words 'openai|faster' "openai or faster" rival
@@ -62,8 +63,8 @@ fi
 if [ -z "$audio" ] && runs 1; then
     for s in $sets; do exists "give --audio FOLDER, or --librispeech FOLDER that holds it" "$librispeech/$s"; done
 fi
-needs 3 2 "$dir/model.yaml"
-for s in $sets; do needs "3 4 5" 1 "$used/$s/wav.scp"; done
+needs "3 6" 2 "$dir/model.yaml"
+for s in $sets; do needs "3 4 5 6" 1 "$used/$s/wav.scp"; done
 for s in $sets; do needs 5 3 "$dir"/*/"$s"/1best_recog/text; done
 
 if runs 1; then
@@ -92,14 +93,15 @@ if runs 3; then
     decode_rows $tags
 fi
 
+rival_options=(--checkpoint "$checkpoint" --language "$language" --task "$task" --ngpu "$ngpu"
+    ${faster_model:+--faster_model "$faster_model"})
 if runs 4; then
     say "stage 4: rivals: ${rival:-none}"
     for r in $rival; do
         for beam in $rival_beams; do
             for s in $sets; do
                 say "$r, beam $beam, $s"
-                "$PYTHON" -m local.rival "$r" "$checkpoint" "$used/$s/wav.scp" "$dir/${r}_beam$beam/$s" --beam_size "$beam" \
-                    --language "$language" --task "$task" --ngpu "$ngpu" ${faster_model:+--faster_model "$faster_model"}
+                "$PYTHON" -m local.rival "$r" "$used/$s/wav.scp" "$dir/${r}_beam$beam/$s" --beam_size "$beam" "${rival_options[@]}"
             done
         done
     done
@@ -111,5 +113,15 @@ if runs 5; then
     if [ -d "$dir/references" ]; then
         espnet-lenbias report "$dir/scored/$name" --data "$dir/references" --output_dir "$dir/report"
     fi
+fi
+
+if runs 6; then
+    say "stage 6: seconds of a clip, by rows and rivals in turns"
+    tags=$("$PYTHON" ../librispeech/local/rows.py "$dir/model.yaml" "$dir/speed" --conf "$conf" --rows $rows --beams $rival_beams)
+    scps=() configs=()
+    for s in $sets; do scps+=("$used/$s/wav.scp"); done
+    for tag in $tags; do configs+=("$dir/speed/$tag/decode.yaml"); done
+    "$PYTHON" -m local.speed "$dir/whisper.zip" "$dir/speed" --wav_scp "${scps[@]}" --configs "${configs[@]}" \
+        --clips "$speed_clips" --rivals $rival --rival_beams $rival_beams "${rival_options[@]}"
 fi
 say "done"

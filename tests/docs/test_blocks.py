@@ -21,7 +21,7 @@ import yaml
 from espnet_lenbias import espnet_compat
 from espnet_lenbias.options.cluster import choose_workers
 from espnet_lenbias.options.decoding import get_parser, parse
-from espnet_lenbias.options.espnet_tools import ASR
+from espnet_lenbias.options.espnet_tools import ASR, S2T
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.registry import GROUP
 from espnet_lenbias.options.tool_choice import choose_tool
@@ -36,6 +36,9 @@ pytestmark = pytest.mark.slow
 ELSEWHERE = {
     "python -m espnet_lenbias.bin.asr_inference --config": (
         "tests/decoding/test_asr_inference.py::test_stage_12_of_asr_sh"
+    ),
+    "python -m espnet_lenbias.bin.s2t_inference": (
+        "tests/recipes/test_librispeech.py::test_all_stages_with_a_model_of_owsms_kind"
     ),
     "./run.sh --stage 12 --stop_stage 13": (
         "tests/decoding/test_asr_inference.py::test_stage_12_of_asr_sh"
@@ -222,6 +225,8 @@ def verify_options(command: list[str]) -> None:
         nj, *other = (options.pop(f"--{o}", None) for o in ("nj", *CLUSTER_OPTIONS))
         assert choose_workers(int(nj), *other) is not None
         tool = choose_tool(command)
+    elif "espnet_lenbias.bin.s2t_inference" in command:
+        tool = S2T
     elif command[0] != "python":
         return
     parse(get_parser(tool.module), [word for o in options.items() for word in o])

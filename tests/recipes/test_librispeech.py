@@ -13,6 +13,7 @@ import pytest
 import soundfile
 import yaml
 
+import espnet_lenbias.s2t
 from espnet_lenbias import Speech2Text
 from espnet_lenbias.options.decoding import get_parser, parse
 from espnet_lenbias.options.espnet_tools import ASR, S2T
@@ -296,6 +297,39 @@ def test_files_that_a_training_names_and_that_are_not_here(transformer_model, tm
     run = _local("model", tmp_path, tmp_path / "model.yaml")
     assert run.returncode == 1
     assert "needs files that are not here: data/bpe.model. " in run.stderr
+
+
+def test_all_stages_with_a_model_of_owsms_kind(corpus, model_of):
+    """Two sets in the language that is said, and words without the symbols of OWSM."""
+    shutil.copytree(SLICE / "test-other", corpus / "LibriSpeech" / "test-other")
+    model, sets = model_of("s2t"), ("dev-clean", "test-other")
+    asked = "--lang_sym <deu> --task_sym <asr> --maxlenratio -6"
+    run = _run_sh(
+        corpus,
+        *("--model", model.config.parent, "--inference_asr_model", "model.pth"),
+        *("--tool", "s2t", "--inference_args", asked, "--sets", " ".join(sets)),
+        *("--utterances", 2, "--rows", "explicit_length", "--beams", 2),
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    options = {"lang_sym": "<deu>", "maxlenratio": -6.0, "ctc_weight": 0.0}
+    search = {"search": "explicit_length", "beam_size": 2, "lm_weight": 0.0}
+    owsm = espnet_lenbias.s2t.Speech2Text(**model.files, **options, **search)
+    results = corpus / "exp" / f"{model.config.parent.name}_2"
+    for name in sets:
+        found = results / "explicit_length_beam2_lm0.0" / name / "1best_recog"
+        audio = read_text(corpus / "data_2" / name / "wav.scp")
+        assert len(audio) == 2
+        for key, path in audio.items():
+            text, _, _, words, _ = owsm(soundfile.read(path)[0])[0]
+            assert text.startswith("<deu> <asr> ") and "<" not in words
+            assert read_text(found / "text")[key] == text
+            assert read_text(found / "text_nospecial")[key] == words
+        errors = count_errors(
+            read_text(corpus / "data_2" / name / "text"),
+            read_text(found / "text_nospecial"),
+        )
+        assert f" {errors.wer:.1f} " in run.stdout.replace("**", "")
+    assert (results / "report" / "report.md").is_file()
 
 
 def test_a_model_of_another_tool(model_of, tmp_path):

@@ -21,7 +21,7 @@ TABLES = "librispeech/mini.sh"
 WHISPER = "whisper/run.sh"
 SCRIPTS = (MT, MINI, LIBRI, TABLES, WHISPER)
 
-STAGES = {MT: 6, MINI: 12, LIBRI: 4, WHISPER: 5}
+STAGES = {MT: 6, MINI: 12, LIBRI: 4, WHISPER: 6}
 
 # The least value of each whole number other than the stages.
 NUMBERS = {
@@ -29,7 +29,7 @@ NUMBERS = {
     MINI: {"utterances": 0, "jobs": 1, "units": 1},
     LIBRI: {"utterances": 0, "ngpu": 0, "nj": 1, "batch_size": 1},
     TABLES: {"utterances": 0, "tuning_utterances": 1, "nj": 1},
-    WHISPER: {"utterances": 0, "ngpu": 0, "nj": 1, "batch_size": 1},
+    WHISPER: {"utterances": 0, "ngpu": 0, "nj": 1, "batch_size": 1, "speed_clips": 0},
 }
 
 # It writes the tables, where a folder for them is named.
@@ -305,6 +305,7 @@ READ = {
     WHISPER: {
         3: {1: WHISPER_DATA, 2: ["exp/tiny.en/model.yaml"]},
         4: {1: WHISPER_DATA},
+        6: {1: WHISPER_DATA, 2: ["exp/tiny.en/model.yaml"]},
     },
 }
 

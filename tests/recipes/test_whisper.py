@@ -1,10 +1,12 @@
 """The recipe for Whisper: its data, its packed model, its rivals, its scores."""
 
 import contextlib
+import csv
 import importlib.util
 import io
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +78,7 @@ def test_from_a_folder_to_tables_and_again(english, tmp_path):
         *("--data", tmp_path / "data", "--exp", tmp_path / "exp"),
         *("--rows", "explicit_length:2", "--rival", "openai", "--rival_beams", 1),
         *("--inference_args", "--maxlenratio -3"),
+        *("--stop_stage", 6, "--speed_clips", 1),
     )
     run = run_in(RECIPE, *command)
     assert run.returncode == 0, run.stdout + run.stderr
@@ -95,6 +98,13 @@ def test_from_a_folder_to_tables_and_again(english, tmp_path):
     for name in ("openai-whisper", "explicit_length"):
         assert f"| {name}" in run.stdout
     assert "# Decodings of random.en" in (results / "report/report.md").read_text()
+    assert "rounds, threads: 1, torch" in (results / "speed/speed.md").read_text()
+    with (results / "speed/speed.csv").open() as f:
+        lines = list(csv.DictReader(f))
+    timed = [(line["name"], line["beam_size"]) for line in lines]
+    assert timed == [("openai-whisper", "1"), ("explicit_length", "2")]
+    for line in lines:
+        assert min(float(line[what]) for what in ("encoder", "search", "steps")) > 0
 
     again = run_in(RECIPE, *command)
     assert again.returncode == 0, again.stderr
@@ -256,10 +266,56 @@ def test_a_rival_that_is_not_installed(english, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "faster_whisper", None)  # its import fails
     scp = tmp_path / "wav.scp"
     scp.write_text(f"a {write_noise(tmp_path / 'a.wav', 0.5)}\n")
-    command = ["rival", "faster", str(english), str(scp), str(tmp_path / "row/set")]
+    command = ["rival", "faster", str(scp), str(tmp_path / "row/set")]
+    command += ["--checkpoint", str(english)]
     monkeypatch.setattr(sys, "argv", command)
     with pytest.raises(SystemExit, match="pip install faster-whisper"):
         rival.main()
+
+
+# --- The times ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def speed(monkeypatch):
+    """The module, with the one that it imports."""
+    monkeypatch.setitem(sys.modules, "local.rival", _module("rival"))
+    return _module("speed")
+
+
+def test_all_take_turns_at_a_clip(speed):
+    calls = []
+
+    def decode(name, clip):
+        calls.append((name, int(clip[0])))
+        return speed.Turn(1.0, 2.0, 3.0)
+
+    contestants = {(name, 5): partial(decode, name) for name in "ab"}
+    turns = speed.take_turns(contestants, [np.array([0]), np.array([1])], 2)
+    warm_up = [("a", 0), ("b", 0)]
+    assert calls == [*warm_up, *2 * [("a", 0), ("b", 0), ("a", 1), ("b", 1)]]
+    assert turns == {key: 2 * [2 * [(1.0, 2.0, 3.0)]] for key in contestants}
+
+
+def test_times_are_medians_of_rounds_and_means_of_clips(speed):
+    def turns(*by_clip):
+        return [[speed.Turn(0.5, search, 7.0) for search in clip] for clip in by_clip]
+
+    found = {
+        ("simple", 5): turns((1.0, 2.0, 9.0), (4.0, 4.0, 4.0)),
+        ("simple", 64): turns((8.0, 8.0, 8.0), (8.0, 8.0, 8.0)),
+        # times the first's at the same turn: 3, 1, 1 and 2, 2, 0.5
+        ("rival", 5): turns((3.0, 2.0, 9.0), (8.0, 8.0, 2.0)),
+    }
+    lines = list(speed.summed(found))
+    assert [(line.name, line.beam_size) for line in lines] == [
+        ("simple", 5),
+        ("rival", 5),
+        ("simple", 64),
+    ]
+    assert [line.search for line in lines] == [3.0, 5.5, 8.0]  # (2 + 4)/2, (3 + 8)/2
+    assert [line.together for line in lines] == [3.5, 6.0, 8.5]
+    assert [line.ratio for line in lines] == [1.0, 1.5, 1.0]
 
 
 # --- The scores -----------------------------------------------------------------------

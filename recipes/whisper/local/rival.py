@@ -32,23 +32,61 @@ class Output(NamedTuple):
     token_int: str
 
 
-Decode = Callable[[np.ndarray], Output]
+Decode = Callable[[np.ndarray, int], Output]  # of samples, with this beam size
+
+
+class Stopwatch:
+    """Adds up the seconds that functions take."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def on(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that does the same, and is timed."""
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            start = time.perf_counter()
+            result = function(*args, **kwargs)
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            self.seconds += time.perf_counter() - start
+            return result
+
+        return timed
+
+
+class Rival(NamedTuple):
+    """A rival, loaded."""
+
+    title: str  # what tables call it
+    decode: Decode
+    encoder: Stopwatch  # on its features and its encoder
 
 
 def get_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
-    add("rival", choices=["openai", "faster"])
-    add("checkpoint", help="a name that openai-whisper knows, or a file (.pt)")
+    add("rival", choices=sorted(RIVALS))
     add("wav_scp", type=Path, help="the audio, at 16 kHz")
     add("out", type=Path, help="gets 1best_recog/{text,...}")
     add("--beam_size", type=int, default=5)
+    add("--ngpu", type=int, default=0)
+    add_model(parser)
+    return parser
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what a rival loads, and what it is to do."""
+    add = parser.add_argument
+    add(
+        "--checkpoint",
+        required=True,
+        help="a name of openai-whisper's, or a file (.pt)",
+    )
     add("--language", default="en")
     add("--task", default="transcribe", choices=["transcribe", "translate"])
-    add("--ngpu", type=int, default=0)
     add("--faster_model", help="of faster-whisper: a name, or a folder")
-    return parser
 
 
 def main() -> None:
@@ -62,13 +100,13 @@ def main() -> None:
     print(f"{len(audio) - len(todo)} of {len(audio)} utterances are decoded already")
     if not todo:
         return
-    title, decode = (openai if args.rival == "openai" else faster)(args)
-    config = {"row": title, "search": args.rival, "beam_size": args.beam_size}
+    rival = RIVALS[args.rival](args)
+    config = {"row": rival.title, "search": args.rival, "beam_size": args.beam_size}
     (args.out.parent / "decode.yaml").write_text(yaml.safe_dump(config), "utf-8")
     for key in tqdm(todo, unit="file", disable=None):
         samples, _ = soundfile.read(audio[key], dtype="float32")
         start = time.perf_counter()
-        output = decode(samples[:WINDOW])
+        output = rival.decode(samples[:WINDOW], args.beam_size)
         seconds = f"{time.perf_counter() - start:.3f}"
         for name, value in zip(_FILES, (*output, seconds), strict=True):
             with (results / name).open("a", encoding="utf-8") as f:
@@ -90,8 +128,8 @@ def already_done(results: Path) -> set[str]:
     return done
 
 
-def openai(args: argparse.Namespace) -> tuple[str, Decode]:
-    """Return name and function of openai-whisper's beam search."""
+def openai(args: argparse.Namespace) -> Rival:
+    """Return openai-whisper's beam search."""
     import whisper
 
     from local.pack import load
@@ -100,18 +138,20 @@ def openai(args: argparse.Namespace) -> tuple[str, Decode]:
     options = whisper.DecodingOptions(
         task=args.task,
         language=args.language,
-        beam_size=args.beam_size,
         without_timestamps=True,
         fp16=bool(args.ngpu),
     )
     calls = []
     model.decoder.register_forward_hook(lambda *_: calls.append(1))
+    watch = Stopwatch()
+    model.encoder.forward = watch.on(model.encoder.forward)
+    features = watch.on(whisper.log_mel_spectrogram)
 
-    def decode(samples: np.ndarray) -> Output:
+    def decode(samples: np.ndarray, beam_size: int) -> Output:
         calls.clear()
         padded = whisper.pad_or_trim(torch.as_tensor(samples))
-        mel = whisper.log_mel_spectrogram(padded, model.dims.n_mels).to(model.device)
-        found: Any = whisper.decode(model, mel, options)
+        mel = features(padded, model.dims.n_mels).to(model.device)
+        found: Any = whisper.decode(model, mel, options, beam_size=beam_size)
         score = found.avg_logprob * (len(found.tokens) + 1)
         return Output(
             " ".join(found.text.split()),
@@ -120,11 +160,11 @@ def openai(args: argparse.Namespace) -> tuple[str, Decode]:
             " ".join(map(str, found.tokens)),
         )
 
-    return "openai-whisper", decode
+    return Rival("openai-whisper", decode, watch)
 
 
-def faster(args: argparse.Namespace) -> tuple[str, Decode]:
-    """Return name and function of faster-whisper's beam search."""
+def faster(args: argparse.Namespace) -> Rival:
+    """Return faster-whisper's beam search."""
     try:
         from faster_whisper import WhisperModel
     except ImportError as e:
@@ -150,13 +190,19 @@ def faster(args: argparse.Namespace) -> tuple[str, Decode]:
             f"rival.py: faster-whisper cannot load {name} ({why}): name a folder that "
             "holds it, --faster_model FOLDER"
         )
+    watch = Stopwatch()
+    model.encode = watch.on(model.encode)
+    features = type(model.feature_extractor)
+    model.feature_extractor.__class__ = type(  # where Python looks for the call
+        features.__name__, (features,), {"__call__": watch.on(features.__call__)}
+    )
 
-    def decode(samples: np.ndarray) -> Output:
+    def decode(samples: np.ndarray, beam_size: int) -> Output:
         segments, _ = model.transcribe(
             samples,
             language=args.language,
             task=args.task,
-            beam_size=args.beam_size,
+            beam_size=beam_size,
             temperature=0.0,
             without_timestamps=True,
             condition_on_previous_text=False,
@@ -170,8 +216,11 @@ def faster(args: argparse.Namespace) -> tuple[str, Decode]:
             text, str(len(tokens) + 1), str(score), " ".join(map(str, tokens))
         )
 
-    return "faster-whisper", decode
+    return Rival("faster-whisper", decode, watch)
 
+
+RIVALS: dict[str, Callable[[argparse.Namespace], Rival]]
+RIVALS = {"openai": openai, "faster": faster}
 
 if __name__ == "__main__":
     main()
