@@ -19,6 +19,7 @@ from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import set_all_random_seed
 from espnet_lenbias.inference.whisper import leave_long_audio
 from espnet_lenbias.options.espnet_tools import Tool
+from espnet_lenbias.options.freed_memory import keep_freed_memory
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
 from espnet_lenbias.options.train_config import train_config_file
 from espnet_lenbias.search.hypotheses import Hypothesis, RatedHypothesis
@@ -69,6 +70,7 @@ def load_model(args: argparse.Namespace, tool: Tool) -> Any:
             f"ngpu is {args.ngpu}, and torch finds no GPU here: set ngpu to 0 to "
             "decode on the CPU"
         )
+    keep_freed_memory()
     set_all_random_seed(args.seed)
     inference_class = tool.inference_class()
     taken = inference_class.espnet_options().parameters

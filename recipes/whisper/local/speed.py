@@ -27,6 +27,7 @@ from espnet_lenbias.compare.utterances import spread
 from espnet_lenbias.inference.encoding import encode_alone
 from espnet_lenbias.inference.use_search import use_search
 from espnet_lenbias.options.audio_files import WHISPER_WINDOW as WINDOW
+from espnet_lenbias.options.freed_memory import keep_freed_memory
 from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.tables import (
     column,
@@ -83,6 +84,7 @@ def get_parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     """Run the command; see the module's docstring."""
+    keep_freed_memory()  # as the tools do
     args = get_parser().parse_args()
     files = [path for scp in args.wav_scp for path in read_text(scp).values()]
     clips = [
