@@ -98,20 +98,24 @@ def _written(
 
 def _of_formats(folder: Path) -> Iterator[Path]:
     """Yield the files of formats that lie in an output folder; no link is followed."""
-    for inner in (folder, folder / RECORDINGS):
-        ranks = [path for path in inner.glob("*best_recog") if not inner.is_symlink()]
-        for rank in filter(_is_own_folder, ranks):
-            for end in _OF_ALL.values():
-                yield from rank.glob(f"text{end}")
-                yield from rank.glob(f"text_spk[0-9]{end}")
-            for name in _SUBTITLES:
-                subtitles = [rank / name, *rank.glob(f"{name}_spk[0-9]")]
-                for place in filter(_is_own_folder, subtitles):
-                    yield from place.glob(f"*.{name}")
+    inner = [folder, *filter(_is_own_folder, [folder / RECORDINGS])]
+    ranks = [rank for place in inner for rank in place.glob("*best_recog")]
+    for rank in filter(_is_own_folder, ranks):
+        for end in _OF_ALL.values():
+            yield from filter(_is_own, rank.glob(f"text{end}"))
+            yield from filter(_is_own, rank.glob(f"text_spk[0-9]{end}"))
+        for name in _SUBTITLES:
+            subtitles = [rank / name, *rank.glob(f"{name}_spk[0-9]")]
+            for place in filter(_is_own_folder, subtitles):
+                yield from filter(_is_own, place.glob(f"*.{name}"))
 
 
 def _is_own_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
+
+
+def _is_own(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def _write(

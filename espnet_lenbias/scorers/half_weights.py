@@ -60,6 +60,7 @@ def _may_be_laid_out(
         and x.device.type == "cpu"
         and x.dtype == weight.dtype == torch.float32
         and torch.backends.quantized.engine in _ENGINES
+        and hasattr(torch.ops.quantized, "linear_dynamic_fp16")
         and not weight.is_inference()  # which counts no versions
         and not torch.is_grad_enabled()  # it has no gradient
     )

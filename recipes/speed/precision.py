@@ -1,4 +1,4 @@
-"""A step of the search by explicit length with a decoder in float32, bfloat16 and int8."""
+"""A step of the search by explicit length with a decoder in other numbers than float32."""
 
 import warnings
 from collections.abc import Iterator
@@ -22,8 +22,10 @@ class PrecisionLine:
     steps: int = column("steps")
     float32: float = column("float32 s", ".4f")
     bfloat16: float = column("bfloat16 s", ".4f")
+    float16_weights: float = column("float16 weights s", ".4f")
     int8: float = column("int8 s", ".4f")
     bfloat16_gain: float = column("float32 / bfloat16", ".2f")
+    float16_weights_gain: float = column("float32 / float16 weights", ".2f")
     int8_gain: float = column("float32 / int8", ".2f")
 
 
@@ -59,6 +61,7 @@ def precision_lines(
             steps=steps,
             **seconds,
             bfloat16_gain=seconds["float32"] / seconds["bfloat16"],
+            float16_weights_gain=seconds["float32"] / seconds["float16_weights"],
             int8_gain=seconds["float32"] / seconds["int8"],
         )
 
@@ -69,15 +72,17 @@ def searchers_by_dtype(
     """Return the search with the decoder in each kind of numbers."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*torch.ao")  # it will move
-        # as ESPnet's quantize_asr_model
-        int8 = torch.ao.quantization.quantize_dynamic(
-            decoder, {torch.nn.Linear}, torch.qint8
+        # as ESPnet's quantize_asr_model, with quantize_dtype: float16 or qint8
+        float16_weights, int8 = (
+            torch.ao.quantization.quantize_dynamic(decoder, {torch.nn.Linear}, dtype)
+            for dtype in (torch.float16, torch.qint8)
         )
     made = {
         name: make_searcher("explicit_length", network, vocab, beam, steps)
         for name, network in [
             ("float32", decoder),
             ("bfloat16", decoder),
+            ("float16_weights", float16_weights),
             ("int8", int8),
         ]
     }

@@ -140,8 +140,11 @@ def test_keys_that_are_longer_than_names_of_files(args, tmp_path):
 def test_what_the_last_command_did_not_ask_for_goes(args, tmp_path):
     """Files of formats, ranks and utterances of an earlier run; nothing else."""
     out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
-    out.mkdir()
+    (tmp_path / "disk").mkdir()
+    out.symlink_to(tmp_path / "disk")  # the folder itself may be a link
     write_formats(out, args, ROWS)
+    (out / "2best_recog/text.ctm").unlink()
+    (out / "2best_recog/text.ctm").mkdir()
     others = ("1best_recog/text", "1best_recog/srt/notes.txt", "text.trn")
     for name in others:
         (out / name).write_text("kept")

@@ -80,9 +80,16 @@ def test_each_precision_is_what_it_is_called(decoder, x):
     assert dtypes["float32"] == {torch.float32}
     assert dtypes["bfloat16"] == {torch.bfloat16}
     quantized = torch.ao.nn.quantized.dynamic.Linear
-    assert [
-        any(isinstance(m, quantized) for m in d.modules()) for d in networks.values()
-    ] == [False, False, True]
+    weights = {
+        name: {m.weight().dtype for m in d.modules() if isinstance(m, quantized)}
+        for name, d in networks.items()
+    }
+    assert weights == {
+        "float32": set(),
+        "bfloat16": set(),
+        "float16_weights": {torch.float32},  # as it is told; it is kept in half of it
+        "int8": {torch.qint8},
+    }
     for searcher in made.values():
         assert len(searcher(x)[0].yseq) == 1 + 3
 
