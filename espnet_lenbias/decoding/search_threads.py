@@ -60,8 +60,10 @@ def idle_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
     try:
-        running = int(_LOAD.read_text().split()[3].partition("/")[0])
+        # in this order: a thread of the encoder that still looks for work, and is asleep
+        # a moment later, is no other process's
         mine = sum(map(_runs, _TASKS.glob("*/stat")))
+        running = int(_LOAD.read_text().split()[3].partition("/")[0])
     except OSError:
         return cores
     return max(1, cores - max(0, running - mine))

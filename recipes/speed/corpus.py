@@ -14,8 +14,6 @@ from tqdm import tqdm
 from espnet_lenbias import Speech2Text
 from espnet_lenbias.compare.compare import ComparedSearch, Contestant, Result, encode
 from espnet_lenbias.compare.utterances import Utterance, batches, read_set
-from espnet_lenbias.decoding.search_threads import choose_threads
-from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.report.tables import column
 
 _RECIPE = Path(__file__).resolve().parents[1] / "mini_librispeech"
@@ -77,8 +75,7 @@ def corpus_lines(
 ) -> list[CorpusLine]:
     """Decode in float32, a few utterances by all searches before others have their turn.
 
-    They are sorted by length, as the drop-in does it for batches. ESPnet's search has
-    all threads, as in its own tool; the others have as many as the drop-in gives them.
+    They are sorted by length, as the drop-in does it for batches.
     """
     models = bundled_models([weight for weight, _ in settings], device)
     model, *_ = models.values()  # whichever: they have one encoder
@@ -91,9 +88,6 @@ def corpus_lines(
         for name, label, together in _SEARCHES
         for weight, beam in settings
     ]
-    for _, _, contestant in rows:
-        if contestant.row.search != ESPNET:
-            choose_threads(contestant.search)
     warm_up, *_ = utterances
     for _, _, contestant in rows:
         contestant.decode([warm_up], [encode(model, warm_up.audio)])

@@ -395,7 +395,11 @@ def test_threads_beside_neighbours(monkeypatch):
         hook.remove()
 
     monkeypatch.setattr(neighbours.Searcher, "__call__", noted)
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    for name in (
+        "OMP_NUM_THREADS",
+        "MKL_NUM_THREADS",
+    ):  # which decide where they are set
+        monkeypatch.delenv(name, raising=False)
     torch.set_num_threads(2)
     try:
         settings = Settings(2, 1, 60.0, CPU, torch.float32)

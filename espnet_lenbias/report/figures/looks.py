@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from espnet_lenbias.options.posteriors import MBR
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.report.systems import PROPOSED, SIMPLE, System
 
@@ -60,6 +61,8 @@ _LOOKS: dict[tuple[str, tuple[str, ...]], Look] = {
     (SIMPLE, ("keep_ended", "length_penalty", "patience")): Look("#7FBF7B", "v", "-."),
     (SIMPLE, ("label_smoothing",)): Look("#B2182B", "P", "-."),
     (PROPOSED, ("label_smoothing",)): Look("#2166AC", "D", "--"),
+    (SIMPLE, (MBR,)): Look("#FB9A99", "^", "-."),
+    (PROPOSED, (MBR,)): Look("#08306B", "d", ":"),
 }
 _OTHER = "#999999"
 

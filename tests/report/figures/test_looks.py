@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from espnet_lenbias.report.figures.looks import Kind, kinds_of, looks
-from espnet_lenbias.report.systems import option_names
+from espnet_lenbias.report.systems import option_names, system_of
 from tests.report.made import system
 
 ROOT = Path(__file__).parents[3]
@@ -23,17 +23,16 @@ def recipe_kinds():
     """Return the kinds of the rows of the paper's recipe: the paper's, ESPnet's, rivals."""
     kinds = {}
     for path in sorted(CONF.glob("decode_*.yaml")):
-        config = yaml.safe_load(path.read_text())
-        conf = config.get("search_conf") or {}
-        kinds[path.stem] = Kind(config["search"], option_names(conf))
+        described = system_of(path.stem, yaml.safe_load(path.read_text()))
+        kinds[path.stem] = Kind(described.search, described.options)
     return kinds
 
 
 def test_the_paper_s_searches_differ_in_colour_and_marker(recipe_kinds):
-    assert len(recipe_kinds) == 18
+    assert len(recipe_kinds) == 20
     chosen = looks(recipe_kinds).values()
-    assert len({look.colour for look in chosen}) == 18
-    assert len({(look.marker, look.line) for look in chosen}) == 18
+    assert len({look.colour for look in chosen}) == 20
+    assert len({(look.marker, look.line) for look in chosen}) == 20
 
 
 def test_a_search_looks_the_same_whatever_it_is_compared_with(recipe_kinds):
