@@ -27,8 +27,7 @@ class Search(torch.nn.Module):
 
 @pytest.fixture(autouse=True)
 def threads(monkeypatch):
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     monkeypatch.setattr(search_threads, "idle_cores", lambda: 4)
     before = torch.get_num_threads()
