@@ -23,6 +23,7 @@ from espnet_lenbias.decoding.join_pieces import join_pieces
 from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.decoding.log_markers import utterance_warnings
 from espnet_lenbias.decoding.log_repeats import repeats_said_once
+from espnet_lenbias.decoding.older_results import remove_derived
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.decoding.run_log import FORMAT, kept_markers, log_kept
 from espnet_lenbias.errors import OptionError, OtherRunError
@@ -108,6 +109,7 @@ def _decode_pending(
     pending = folder.pending(choose_batches(tool, args, folder.keys))
     failures = {}
     if pending:
+        remove_derived(folder.folder)
         decode = decode or partial(decode_here, tool)
         with log_kept(folder.folder):
             failures = decode(args, folder, pending)

@@ -74,7 +74,7 @@ def write_formats(
         for speaker in (speakers_in(rows.values()) if args.formats else ())
         for name in _written(folder, args, rows, speaker)
     }
-    for path in _of_formats(folder):
+    for path in of_formats(folder):
         if str(path.relative_to(folder)) not in written:
             path.unlink()
             with suppress(OSError):  # there are others in it
@@ -96,25 +96,27 @@ def _written(
         yield from _write(folder, args, recordings, 1, speaker, args.formats, inner)
 
 
-def _of_formats(folder: Path) -> Iterator[Path]:
+def of_formats(folder: Path) -> Iterator[Path]:
     """Yield the files of formats that lie in an output folder; no link is followed."""
-    inner = [folder, *filter(_is_own_folder, [folder / RECORDINGS])]
+    inner = [folder, *filter(is_own_folder, [folder / RECORDINGS])]
     ranks = [rank for place in inner for rank in place.glob("*best_recog")]
-    for rank in filter(_is_own_folder, ranks):
+    for rank in filter(is_own_folder, ranks):
         for end in _OF_ALL.values():
-            yield from filter(_is_own, rank.glob(f"text{end}"))
-            yield from filter(_is_own, rank.glob(f"text_spk[0-9]{end}"))
+            yield from filter(is_own, rank.glob(f"text{end}"))
+            yield from filter(is_own, rank.glob(f"text_spk[0-9]{end}"))
         for name in _SUBTITLES:
             subtitles = [rank / name, *rank.glob(f"{name}_spk[0-9]")]
-            for place in filter(_is_own_folder, subtitles):
-                yield from filter(_is_own, place.glob(f"*.{name}"))
+            for place in filter(is_own_folder, subtitles):
+                yield from filter(is_own, place.glob(f"*.{name}"))
 
 
-def _is_own_folder(path: Path) -> bool:
+def is_own_folder(path: Path) -> bool:
+    """Tell whether this is a folder, and no link to one."""
     return path.is_dir() and not path.is_symlink()
 
 
-def _is_own(path: Path) -> bool:
+def is_own(path: Path) -> bool:
+    """Tell whether this is a file, and no link to one."""
     return path.is_file() and not path.is_symlink()
 
 

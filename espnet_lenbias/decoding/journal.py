@@ -43,6 +43,11 @@ class Entry(NamedTuple):
     data: str  # tells its data from any other
 
 
+def is_result_file(name: str) -> bool:
+    """Tell whether a result file can be called so, below the output folder."""
+    return bool(_RESULT_FILE.fullmatch(name) or _LAYER_FILE.fullmatch(name))
+
+
 def options_line(options: Mapping[str, str]) -> str:
     """Return the first line of a journal."""
     return json.dumps(dict(options)) + "\n"

@@ -36,6 +36,7 @@ from espnet_lenbias.decoding.model_command import (
     own_parser,
     parse_decoding,
 )
+from espnet_lenbias.decoding.older_results import remove_results
 from espnet_lenbias.decoding.plain_files import replace_file
 from espnet_lenbias.decoding.prepared_audio import cut_at_silences, prepared
 from espnet_lenbias.decoding.transcript import (
@@ -113,6 +114,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
             scp = (f"{name} {path}\n" for name, path in ready.items())
             replace_file(folder, "wav.scp", scp)
             replace_file(folder, "segments", pieces)
+        else:
+            remove_results(folder)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     status = 0

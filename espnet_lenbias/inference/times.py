@@ -111,12 +111,15 @@ def tell_times(model: Any, result: Result, n_samples: int, times: bool | str) ->
         times: The option.
     """
     text, tokens, token_ids, *_, hypothesis = result
-    heard: Heard = hypothesis.heard
-    del hypothesis.heard  # a hypothesis that is kept should not keep the frames
+    # taken off it: a hypothesis that is kept should not keep the frames; one of audio that
+    # could not be decoded has none
+    heard: Heard | None = getattr(hypothesis, "heard", None)
+    if heard is not None:
+        del hypothesis.heard
     hypothesis.label_times = None if token_ids else []
     if text is not None:
         hypothesis.word_times = None if token_ids else []
-    if not token_ids:
+    if not token_ids or heard is None:
         return
     rate = _rate(model, n_samples, len(heard.frames))
     spans = _label_spans(model, result, heard, rate, times)

@@ -10,11 +10,7 @@ from espnet_lenbias.report.scoring import read_text
 # Where a set's files are; asr.sh leaves those that it does not know in the last place.
 _PLACES = ("{}", "1best_recog/{}", "logdir/output.*/1best_recog/{}")
 
-# The result files that are read.
-_READ = (
-    *("text", "text_nospecial", "score", "original_score", "steps", "stopped"),
-    *("token_int", "word_confidence", "word_times"),
-)
+_BEST = "1best_recog/"  # where the results are that are reported
 
 T = TypeVar("T")
 
@@ -55,20 +51,16 @@ def lacking(folder: Path) -> Iterator[str]:
     rows: dict[str, dict[str, str]] = {}
     for path in journals(folder):
         rows |= read_rows(path)
-    names = {name for row in rows.values() for name in row}
-    values = {
-        name: read_values(folder, name, str)
-        for name in _READ
-        if f"1best_recog/{name}" in names
-    }
+    names = dict.fromkeys(name for row in rows.values() for name in row)
+    of_best = [n.removeprefix(_BEST) for n in names if n.startswith(_BEST)]
+    values = {name: read_values(folder, name, str) for name in of_best}
     every = set[str]().union(*values.values())
     for name, found in values.items():
         missing = every - found.keys()
         other = [
             key
             for key, value in found.items()
-            if _words(rows.get(key, {}).get(f"1best_recog/{name}", value))
-            != _words(value)
+            if _words(rows.get(key, {}).get(f"{_BEST}{name}", value)) != _words(value)
         ]
         where = f"`{folder.parent.name}`, {folder.name}: the file `{name}`"
         if not files(folder, name):

@@ -18,7 +18,8 @@ def check_words(
         if n_words != n_values:
             raise ValueError(
                 f"{folder}: {key} has {n_words} words in `text` and {n_values} values in "
-                f"`{name}`: one of the files is of another run"
+                f"`{name}`: one of the files was cut, changed, or is of another run; "
+                "the command that decoded them, started again, writes them anew"
             )
 
 

@@ -319,6 +319,52 @@ def test_nothing_but_broken_files(packed, tmp_path, capsys):
     assert f"failed: {tmp_path}/broken.wav is no audio" in err
 
 
+def results(folder: Path) -> set[str]:
+    """Return the names of the result files in a folder."""
+    return {str(p.relative_to(folder)) for p in folder.rglob("*best_recog/**/*")}
+
+
+def test_nothing_of_the_audio_before_is_left(packed, tmp_path, capsys):
+    """Where the file of that name is none any more; as it was, it has its text again."""
+    out, audio = tmp_path / "o", tmp_path / "audio"
+    audio.mkdir()
+    shutil.copy(speech(BOOTS), audio / "talk.flac")
+    options = ["--formats", "json,trn", "--beam_size", "2", "--maxlenratio", "-3"]
+    again = command(audio, *options, model=packed("asr"), out=out)
+    assert cli.main(again) == 0
+    before = results(out)
+    assert "recordings/1best_recog/text.jsonl" in before
+    (out / "1best_recog" / "notes").write_text("the user's own")
+    whole = (audio / "talk.flac").read_bytes()
+    (audio / "talk.flac").write_text("no audio")
+    assert cli.main(again) == 1
+    assert results(out) == {"1best_recog/notes"}
+    (audio / "talk.flac").write_bytes(whole)
+    assert cli.main(again) == 0
+    assert results(out) == before | {"1best_recog/notes"}
+
+
+def test_interrupted_over_other_audio(packed, tmp_path, interrupted_after):
+    """No text of the audio before stands as that of a recording."""
+    out, audio = tmp_path / "o", tmp_path / "audio"
+    audio.mkdir()
+    for name in "ab":
+        shutil.copy(speech(BOOTS), audio / f"{name}.flac")
+    options = ["--formats", "json,srt", "--beam_size", "2", "--maxlenratio", "-3"]
+    model = packed("asr")
+    assert cli.main(command(audio, *options, model=model, out=out)) == 0
+    before = results(out)
+    (tmp_path / "other").mkdir()
+    for name in "ab":
+        shutil.copy(speech(WALTER), tmp_path / "other" / f"{name}.flac")
+    again = command(tmp_path / "other", *options, model=model, out=out)
+    with interrupted_after(1):
+        transcribe.main(again[1:])
+    assert not {name for name in results(out) if name.startswith("recordings/")}
+    assert cli.main(again) == 0
+    assert results(out) == before
+
+
 # --- Weights of what the model has not ------------------------------------------------
 
 

@@ -127,6 +127,20 @@ def test_what_is_said_a_second_later_has_times_a_second_later(
 
 
 @needs_batches
+@pytest.mark.parametrize("search", ["espnet", "explicit_length"])
+def test_what_cannot_be_decoded_has_no_times_and_costs_no_other(search, said):
+    options = {**OURS, "search": search, "confidence": True, "times": True}
+    model = Speech2Text.from_pretrained(str(bundled("asr_transformer")), **options)
+    wave = read_audio(said[0].audio)
+    found, *others = model([wave, np.zeros(0), np.full(9000, np.nan), np.zeros(50)])
+    assert found[0][-1].word_times == model(wave)[0][-1].word_times
+    for ((text, _, ids, hypothesis),) in others:
+        assert (text, ids) == ("", [])
+        assert hypothesis.word_times == hypothesis.label_times == []
+        assert list(hypothesis.word_confidence) == []
+
+
+@needs_batches
 def test_a_batch_has_the_times_of_its_utterances(bundled_model, said):
     waves = [read_audio(u.audio) for u in said]
     for wave, nbest in zip(waves, bundled_model(waves), strict=True):

@@ -1,0 +1,41 @@
+"""Files of an output folder that tell of older results, taken away."""
+
+from pathlib import Path
+
+from espnet_lenbias.decoding.folder_lock import locked
+from espnet_lenbias.decoding.format_files import is_own, is_own_folder, of_formats
+from espnet_lenbias.decoding.join_pieces import RECORDINGS
+from espnet_lenbias.decoding.journal import is_result_file
+
+
+def remove_derived(folder: Path) -> None:
+    """Remove what is written at the end of a run, from all of its results.
+
+    Until then it would tell of the results before: other formats, texts of recordings.
+
+    Raises:
+        OSError: Names a file that cannot be removed.
+    """
+    of_recordings = folder / RECORDINGS / "1best_recog"
+    texts = []
+    if is_own_folder(of_recordings.parent) and is_own_folder(of_recordings):
+        texts = [p for p in of_recordings.glob("text*") if is_own(p) and not p.suffix]
+    for path in [*of_formats(folder), *texts]:
+        path.unlink()
+
+
+def remove_results(folder: Path) -> None:
+    """Remove all results, of a folder for which there is nothing to decode any more.
+
+    The journal stays: what is listed again has its results again.
+
+    Raises:
+        OSError: Names a file that cannot be removed.
+        OtherRunError: Another run is at work there.
+    """
+    with locked(folder):
+        remove_derived(folder)
+        for rank in filter(is_own_folder, folder.glob("*best_recog")):
+            for path in filter(is_own, rank.iterdir()):
+                if is_result_file(f"{rank.name}/{path.name}"):
+                    path.unlink()
