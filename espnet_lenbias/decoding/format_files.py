@@ -74,11 +74,15 @@ def write_formats(
         for speaker in (speakers_in(rows.values()) if args.formats else ())
         for name in _written(folder, args, rows, speaker)
     }
-    for path in of_formats(folder):
-        if str(path.relative_to(folder)) not in written:
-            path.unlink()
-            with suppress(OSError):  # there are others in it
-                path.parent.rmdir()
+    remove(p for p in of_formats(folder) if str(p.relative_to(folder)) not in written)
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Remove files, and their folders where nothing else is in them."""
+    for path in list(paths):
+        path.unlink()
+        with suppress(OSError):
+            path.parent.rmdir()
 
 
 def _written(

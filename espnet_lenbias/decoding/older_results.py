@@ -3,7 +3,12 @@
 from pathlib import Path
 
 from espnet_lenbias.decoding.folder_lock import locked
-from espnet_lenbias.decoding.format_files import is_own, is_own_folder, of_formats
+from espnet_lenbias.decoding.format_files import (
+    is_own,
+    is_own_folder,
+    of_formats,
+    remove,
+)
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import is_result_file
 
@@ -20,8 +25,7 @@ def remove_derived(folder: Path) -> None:
     texts = []
     if is_own_folder(of_recordings.parent) and is_own_folder(of_recordings):
         texts = [p for p in of_recordings.glob("text*") if is_own(p) and not p.suffix]
-    for path in [*of_formats(folder), *texts]:
-        path.unlink()
+    remove([*of_formats(folder), *texts])
 
 
 def remove_results(folder: Path) -> None:
@@ -36,6 +40,5 @@ def remove_results(folder: Path) -> None:
     with locked(folder):
         remove_derived(folder)
         for rank in filter(is_own_folder, folder.glob("*best_recog")):
-            for path in filter(is_own, rank.iterdir()):
-                if is_result_file(f"{rank.name}/{path.name}"):
-                    path.unlink()
+            files = filter(is_own, rank.iterdir())
+            remove(p for p in files if is_result_file(f"{rank.name}/{p.name}"))
