@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 from espnet2.bin import asr_inference as espnet_asr
 
-from espnet_lenbias.errors import AudioError, OptionError
+from espnet_lenbias.errors import AudioError, OptionError, ScorerError
 from espnet_lenbias.espnet_compat import OneByOne, decodes_batches
 from espnet_lenbias.inference.audio_checks import (
     Audio,
@@ -121,7 +121,7 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
 
     def _decode_list(self, speech: Sequence[Audio]) -> list[Any]:
         """Decode a list; see :meth:`batch_decode`."""
-        prepare: Callable[[Audio], Any] = self  # which decodes it
+        prepare: Callable[[Audio], Any] = self._alone
         decode: Callable[[list[Any]], list[Any]] = list
         if self.search == ESPNET:
             prepare, decode = self._encodable, super().batch_decode
@@ -175,6 +175,18 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
                 f"{float(samples.abs().amax()):g}"
             )
         return frames
+
+    def _alone(self, wave: Audio) -> Any:
+        """Return the n-best list of an utterance.
+
+        Raises:
+            AudioError: The utterance cannot be decoded.
+        """
+        try:
+            return self(wave)
+        except ScorerError:
+            self._frames_of(wave)  # raises if it is the encoder's
+            raise
 
     def _search(self, frames: list[torch.Tensor]) -> list[Any]:
         """Return the n-best list of each of several encoder outputs, (T, D) each."""
