@@ -2,7 +2,7 @@
 
 A step of the search makes arrays of hypotheses x labels and lets them go. From some
 megabytes on the C library gives such memory back to the system each time, which then
-fills it with zeros anew, page by page: with Whisper's 51864 labels that is a quarter of a
+fills it with zeros anew, page by page: with Whisper's 51864 labels that is a fifth of a
 step at beam 64.
 """
 
