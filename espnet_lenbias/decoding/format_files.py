@@ -22,7 +22,12 @@ from espnet_lenbias.decoding.format_lines import (
 )
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import ResultRow
-from espnet_lenbias.decoding.plain_files import replace_file
+from espnet_lenbias.decoding.plain_files import (
+    is_own,
+    is_own_folder,
+    remove,
+    replace_file,
+)
 from espnet_lenbias.decoding.transcript import (
     Transcript,
     recordings_of,
@@ -77,14 +82,6 @@ def write_formats(
     remove(p for p in of_formats(folder) if str(p.relative_to(folder)) not in written)
 
 
-def remove(paths: Iterable[Path]) -> None:
-    """Remove files, and their folders where nothing else is in them."""
-    for path in list(paths):
-        path.unlink()
-        with suppress(OSError):
-            path.parent.rmdir()
-
-
 def _written(
     folder: Path, args: argparse.Namespace, rows: Mapping[str, ResultRow], speaker: str
 ) -> Iterator[str]:
@@ -112,16 +109,6 @@ def of_formats(folder: Path) -> Iterator[Path]:
             subtitles = [rank / name, *rank.glob(f"{name}_spk[0-9]")]
             for place in filter(is_own_folder, subtitles):
                 yield from filter(is_own, place.glob(f"*.{name}"))
-
-
-def is_own_folder(path: Path) -> bool:
-    """Tell whether this is a folder, and no link to one."""
-    return path.is_dir() and not path.is_symlink()
-
-
-def is_own(path: Path) -> bool:
-    """Tell whether this is a file, and no link to one."""
-    return path.is_file() and not path.is_symlink()
 
 
 def _write(

@@ -3,14 +3,10 @@
 from pathlib import Path
 
 from espnet_lenbias.decoding.folder_lock import locked
-from espnet_lenbias.decoding.format_files import (
-    is_own,
-    is_own_folder,
-    of_formats,
-    remove,
-)
+from espnet_lenbias.decoding.format_files import of_formats
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import is_result_file
+from espnet_lenbias.decoding.plain_files import is_own, is_own_folder, remove
 
 
 def remove_derived(folder: Path) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 import soundfile
 import soxr
 
-from espnet_lenbias.decoding.plain_files import open_number, whole_file
+from espnet_lenbias.decoding.plain_files import is_own, open_number, whole_file
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.options.audio_files import (
     are_large,
@@ -75,11 +75,12 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
         done = f"read by ffmpeg, as one channel of {rate} Hz"
     source = f"{path.absolute()} {found.st_size} {found.st_mtime_ns} {rate}"
     mark = hashlib.sha256(os.fsencode(source)).hexdigest()[:_MARK]
-    copy = folder / f"{name}-{mark}.flac"
+    marked = f"{name}-{mark}.flac"
+    copy = folder / marked
     if not _is_copy(copy, rate):
         with closing(blocks):
-            _write(folder, f"{name}-{mark}.flac", rate, blocks, path)
-    for other in copy.parent.glob(f"{glob.escape(copy.name[: -_MARK - 5])}{_MARKED}"):
+            _write(folder, marked, rate, blocks, path)
+    for other in folder.glob(f"{glob.escape(name)}-{_MARKED}"):
         if other != copy and (other.is_file() or other.is_symlink()):
             other.unlink()
     return copy, done
@@ -111,7 +112,7 @@ def _changes(info: Any, rate: int) -> str:
 
 def _is_copy(copy: Path, rate: int) -> bool:
     """Tell whether an earlier run has left the copy of an audio file."""
-    if copy.is_symlink() or not copy.is_file():
+    if not is_own(copy):
         return False
     info = _info(copy)
     return info is not None and bool(info.samplerate == rate)

@@ -105,6 +105,24 @@ def whole_file(folder: Path, name: str) -> Iterator[Path]:
         raise
 
 
+def is_own_folder(path: Path) -> bool:
+    """Tell whether this is a folder, and no link to one."""
+    return path.is_dir() and not path.is_symlink()
+
+
+def is_own(path: Path) -> bool:
+    """Tell whether this is a file, and no link to one."""
+    return path.is_file() and not path.is_symlink()
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Remove files, and their folders where nothing else is in them."""
+    for path in list(paths):
+        path.unlink()
+        with suppress(OSError):
+            path.parent.rmdir()
+
+
 def remove_drafts(folder: Path) -> None:
     """Remove what runs that were killed have left in a folder."""
     for draft in folder.glob(f"{_DRAFT}*"):

@@ -108,16 +108,18 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
         if speech_lengths is None:
             raise ValueError("speech_lengths is required for a padded array")
         waves = [wave[: int(n)] for wave, n in zip(speech, speech_lengths)]
-        for i, wave in enumerate(waves):
-            alone = len(waves) == 1
-            check_audio(wave, "the audio" if alone else f"utterance {i} of the batch")
+        names = ["the audio"]
+        if len(waves) > 1:
+            names = [f"utterance {i} of the batch" for i in range(len(waves))]
         if self.search == ESPNET:
-            for wave in waves:
-                self._encodable(wave)
+            for wave, name in zip(waves, names):
+                self._encodable(wave, name)
             return super().batch_decode(as_samples(cast(Audio, speech)), speech_lengths)
-        if not self._searches_batches():
-            return [self(wave) for wave in waves]
-        return self._search([self._frames_of(wave) for wave in waves])
+        if self._searches_batches():
+            return self._search([self._frames_of(*one) for one in zip(waves, names)])
+        for wave, name in zip(waves, names):
+            check_audio(wave, name)
+        return [self(wave) for wave in waves]
 
     def _decode_list(self, speech: Sequence[Audio]) -> list[Any]:
         """Decode a list; see :meth:`batch_decode`."""
@@ -144,26 +146,26 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
         """Tell whether the search takes the encoder outputs of several utterances."""
         return decodes_batches() and self._can_batch_decode()
 
-    def _encodable(self, wave: Audio) -> torch.Tensor:
+    def _encodable(self, wave: Audio, name: str = "the audio") -> torch.Tensor:
         """Return the samples of an utterance, (samples,).
 
         Raises:
             AudioError: The utterance cannot be decoded.
         """
-        check_audio(wave)
+        check_audio(wave, name)
         samples = self._samples(wave)
         if is_short(len(samples)):  # beside longer ones it would not be found out
             with short_audio_named(samples, self._encode):
                 self._encode(samples)
         return samples
 
-    def _frames_of(self, wave: Audio) -> torch.Tensor:
+    def _frames_of(self, wave: Audio, name: str = "the audio") -> torch.Tensor:
         """Return the encoder output of an utterance, (T, D).
 
         Raises:
             AudioError: The utterance cannot be decoded.
         """
-        check_audio(wave)
+        check_audio(wave, name)
         samples = self._samples(wave)
         # asr.sh counts these lines, one an utterance
         logger.info(f"speech length: {len(samples)}")

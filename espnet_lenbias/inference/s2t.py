@@ -121,9 +121,7 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
         if isinstance(speech, Audio):
             for i, wave in enumerate(speech):
                 alone = len(speech) == 1
-                self._heard(
-                    wave, "the audio" if alone else f"utterance {i} of the batch"
-                )
+                _check(wave, "the audio" if alone else f"utterance {i} of the batch")
             speech = self._samples(speech)
         else:
             speech, failed = self._all_heard(speech)
@@ -173,8 +171,7 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
         Raises:
             AudioError: See :meth:`__call__`.
         """
-        check_audio(speech, name)
-        check_one_channel(speech, name)
+        _check(speech, name)
         return self._samples(speech)
 
     def _all_heard(
@@ -195,3 +192,13 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
                 waves.append(torch.zeros(1))
                 failed.append(i)
         return waves, failed
+
+
+def _check(wave: Audio, name: str) -> None:
+    """Verify that an utterance can be decoded.
+
+    Raises:
+        AudioError: It is empty, holds NaN or infinity, or has several channels.
+    """
+    check_audio(wave, name)
+    check_one_channel(wave, name)

@@ -57,7 +57,7 @@ from espnet_lenbias.options.registry import (
     check_search_conf,
 )
 from espnet_lenbias.options.train_config import check_train_configs, letters_of
-from espnet_lenbias.search.hypotheses import Hypothesis
+from espnet_lenbias.search.hypotheses import Score, nothing_heard
 
 # For type checkers, the base that follows: a class of ESPnet's, of which they know
 # nothing.
@@ -217,10 +217,11 @@ class SearchOptionMixin(Samples, _EspnetClass):
     def _nothing_heard(self) -> list[tuple[Any, ...]]:
         """Return the n-best list of an utterance that cannot be decoded: no text."""
         text = None if self.tokenizer is None else ""
-        nothing = torch.zeros(0, dtype=torch.long)
-        hypothesis = EspnetHypothesis(nothing)
+        search = self.beam_search
+        hypothesis = EspnetHypothesis(torch.zeros(0, dtype=torch.long), Score(0.0))
         if self.search != ESPNET:
-            hypothesis = Hypothesis(nothing, forced=True, stopped="empty")
+            yseq = torch.tensor([search.sos, search.eos])
+            hypothesis = nothing_heard(yseq, search.scorers)
         return [(text, [], [], *self._more_texts, hypothesis)]
 
     @classmethod

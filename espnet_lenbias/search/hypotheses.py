@@ -1,6 +1,7 @@
 """What a search returns: hypotheses that have ended."""
 
 import math
+from collections.abc import Iterable
 from typing import Any, Self
 
 import torch
@@ -105,6 +106,23 @@ class Hypothesis(RatedHypothesis):
         self.stopped = stopped
         self.label_scores = label_scores
         return self
+
+
+def nothing_heard(yseq: torch.Tensor, scorers: Iterable[str]) -> Hypothesis:
+    """Return the only output that an utterance without frames can have.
+
+    Args:
+        yseq: The primer and the end label.
+        scorers: The names of those that were not asked.
+    """
+    return Hypothesis(
+        yseq=yseq,
+        score=Score(0.0),
+        scores={name: Score(0.0) for name in scorers},
+        original_score=0.0,
+        forced=True,
+        stopped="empty",
+    )
 
 
 class EndedHypotheses:

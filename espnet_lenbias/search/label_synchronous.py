@@ -20,7 +20,7 @@ from espnet_lenbias.scorers import (
 )
 from espnet_lenbias.scorers.precision import can_be_lowered, lowered
 from espnet_lenbias.search.halves import decode_together
-from espnet_lenbias.search.hypotheses import Hypothesis, Score
+from espnet_lenbias.search.hypotheses import Hypothesis, nothing_heard
 from espnet_lenbias.search.length_limits import LengthLimits, length_limits
 from espnet_lenbias.search.log_best import log_best
 from espnet_lenbias.search.primers import primers_of
@@ -281,7 +281,10 @@ class LabelSynchronousSearch(BeamSearch):
         The hypotheses of a group advance in lock step, so all must start equally long.
         """
         x_lengths, pre_lengths = encoder_output.lengths, encoder_output.pre_lengths
-        results = [[self._nothing_heard(primer)] for primer in primers]
+        results = [
+            [nothing_heard(torch.tensor([*primer, self.eos]), self.scorers)]
+            for primer in primers
+        ]
         self.trace = [Trace(stopped="empty") for _ in primers]
         groups: dict[int, list[int]] = {}
         for b, primer in enumerate(primers):
@@ -314,17 +317,6 @@ class LabelSynchronousSearch(BeamSearch):
                 f"has {min(positions)} positions"
             )
         return room
-
-    def _nothing_heard(self, primer: list[int]) -> Hypothesis:
-        """Return the only output that an utterance without frames can have."""
-        return Hypothesis(
-            yseq=torch.tensor([*primer, self.eos]),
-            score=Score(0.0),
-            scores={name: Score(0.0) for name in self.scorers},
-            original_score=0.0,
-            forced=True,
-            stopped="empty",
-        )
 
 
 def _nothing() -> None:

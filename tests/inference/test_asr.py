@@ -394,6 +394,9 @@ def test_in_a_list_it_has_the_empty_text(recogniser, what, waves):
         (nothing,) = results.pop(place)
         assert nothing[:3] == ("", [], [])
         assert getattr(nothing[3], "steps", 0) == 0
+        assert nothing[3].score.item() == 0.0
+        for score in nothing[3].scores.values():  # as published code reads them
+            assert float(score.cpu()) == 0.0
         assert _texts(results) == _texts([alone, alone])
 
 

@@ -142,7 +142,7 @@ def check(model: Any, checkpoint: str, language: str, task: str) -> None:
     """
     if not model.is_multilingual:
         _check_english(checkpoint, language, task)
-    if model.is_multilingual:
+    else:
         known = list(LANGUAGES)[: model.num_languages]
         if language not in known:
             sys.exit(f"pack.py: {checkpoint} does not know {LANGUAGES[language]}")
