@@ -15,9 +15,11 @@ from torch.nn.functional import scaled_dot_product_attention
 from espnet_lenbias.espnet_compat import (
     MultiHeadedAttention,
     PositionalEncoding,
+    PositionwiseFeedForward,
     ScaledPositionalEncoding,
 )
 from espnet_lenbias.scorers.label_cache import KeysValues, Labels
+from espnet_lenbias.scorers.products import linear
 
 # with more rows than this a CPU takes them by so many
 _MANY_ROWS, _ROWS = 1024, 512
@@ -40,6 +42,11 @@ def by_rows(
         part = slice(start, start + _ROWS)
         result[part] = function(x[part])
     return result
+
+
+def feed_forward(module: PositionwiseFeedForward, x: torch.Tensor) -> torch.Tensor:
+    """Return what ESPnet's feed-forward layer makes of (n, D), (n, D), in evaluation."""
+    return linear(module.w_2, module.activation(linear(module.w_1, x)))
 
 
 def encoded(
@@ -65,14 +72,21 @@ def encoded(
 
 def queries(attention: MultiHeadedAttention, x: torch.Tensor) -> torch.Tensor:
     """Project (n, D) to queries, (n, h, d)."""
-    return attention.q_norm(attention.linear_q(x).unflatten(-1, (attention.h, -1)))
+    projected: torch.Tensor = attention.q_norm(
+        _by_head(attention, linear(attention.linear_q, x))
+    )
+    return projected
 
 
 def project(attention: MultiHeadedAttention, x: torch.Tensor) -> KeysValues:
     """Project (..., D) to keys and values, (..., h, d)."""
-    split = (attention.h, -1)
-    keys = attention.k_norm(attention.linear_k(x).unflatten(-1, split))
-    return KeysValues(keys, attention.linear_v(x).unflatten(-1, split))
+    keys = attention.k_norm(_by_head(attention, linear(attention.linear_k, x)))
+    return KeysValues(keys, _by_head(attention, linear(attention.linear_v, x)))
+
+
+def _by_head(attention: MultiHeadedAttention, x: torch.Tensor) -> torch.Tensor:
+    """Divide what a linear layer gives among the heads: (..., D) to (..., h, d)."""
+    return x.view(*x.shape[:-1], attention.h, -1)
 
 
 def attend_labels(
@@ -116,7 +130,7 @@ def attend_labels(
         context = scaled_dot_product_attention(query, keys, values, mask)
         # where there is nothing to attend to, ESPnet finds zeros
         context = context.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
-    context = attention.linear_out(context.flatten(1))
+    context = linear(attention.linear_out, context.flatten(1))
     return context if cache.from_rows is None else context[cache.from_rows]
 
 
@@ -144,4 +158,5 @@ def _attend_primer(
         mask = mask[:, None, None].expand(-1, -1, count, -1).tril()
         context = scaled_dot_product_attention(query, keys, values, mask)
         context = context.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
-    return attention.linear_out(context.transpose(1, 2).flatten(0, 1).flatten(1))
+    context = context.transpose(1, 2).flatten(0, 1).flatten(1)
+    return linear(attention.linear_out, context)

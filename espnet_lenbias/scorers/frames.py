@@ -23,6 +23,7 @@ from espnet_lenbias.scorers.base import (
 )
 from espnet_lenbias.scorers.cells import Cells, as_bias, padded_frames, prefers_grid
 from espnet_lenbias.scorers.label_cache import GatheredLabels, KeysValues, Labels
+from espnet_lenbias.scorers.products import linear
 
 
 class Frames(Protocol):
@@ -173,7 +174,9 @@ class FramesGrid:
         ).softmax(dim=-1)
         context = (weights @ values.flatten(0, 1)).view(n_utts, h, -1, d)
         context = context.transpose(1, 2).reshape(len(x), h * d)
-        return attention.linear_out(context), weights.view(n_utts, h, -1, n_frames)
+        return linear(attention.linear_out, context), weights.view(
+            n_utts, h, -1, n_frames
+        )
 
     def mean_over_heads(self, weights: torch.Tensor) -> torch.Tensor:
         """See :class:`Frames`."""

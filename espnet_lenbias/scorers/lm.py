@@ -23,6 +23,7 @@ from espnet_lenbias.espnet_compat import (
 from espnet_lenbias.scorers.attention import (
     attend_labels,
     encoded,
+    feed_forward,
 )
 from espnet_lenbias.scorers.base import (
     EncoderOutput,
@@ -32,6 +33,7 @@ from espnet_lenbias.scorers.base import (
     log_probs,
 )
 from espnet_lenbias.scorers.label_cache import Labels, empty_labels
+from espnet_lenbias.scorers.products import lay_out, linear
 
 # the label that ESPnet's transformer LM takes for padding and does not attend to
 _PAD = 0
@@ -122,6 +124,7 @@ class CachedTransformerLM:
 
     def start(self, encoder_output: EncoderOutput) -> TransformerLMState:
         """Return caches without a position in them."""
+        lay_out(self.lm)
         # LMs may be of another dtype than the encoder output
         x = self.lm.embed.weight.new_empty(len(encoder_output), 0)
         attentions = [layer.self_attn for layer in self.lm.encoder.encoders]
@@ -148,7 +151,7 @@ class CachedTransformerLM:
         x = x[count - 1 :: count]
         if encoder.normalize_before:
             x = encoder.after_norm(x)
-        scores = log_probs(self.lm.decoder(x))
+        scores = log_probs(linear(self.lm.decoder, x))
         return Scores(scores, TransformerLMState(labels))
 
     def _embed(self, labels: torch.Tensor, position: int) -> torch.Tensor:
@@ -199,5 +202,5 @@ def _layer(
         x = layer.norm1(x)
 
     y = layer.norm2(x) if layer.normalize_before else x
-    x = x + layer.feed_forward(y)
+    x = x + feed_forward(layer.feed_forward, y)
     return x if layer.normalize_before else layer.norm2(x)

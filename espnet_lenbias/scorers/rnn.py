@@ -21,6 +21,7 @@ from espnet_lenbias.scorers.base import (
     Selection,
     log_probs,
 )
+from espnet_lenbias.scorers.products import lay_out, linear
 from espnet_lenbias.scorers.rnn_frames import RNNFrames, frames_of, taken
 
 
@@ -55,6 +56,7 @@ class BatchedRNN:
 
     def start(self, encoder_output: EncoderOutput) -> RNNDecoderState:
         """Show the attention the frames; layers start from zero."""
+        lay_out(self.decoder)
         encoder_output = encoder_output.to(self.decoder.embed.weight.dtype)
         zeros = encoder_output.x.new_zeros(len(encoder_output), self.decoder.dunits)
         n_layers, is_lstm = self.decoder.dlayers, self.decoder.dtype == "lstm"
@@ -84,7 +86,7 @@ class BatchedRNN:
             # it fills the lists that it gets, and puts no cells in for a GRU
             z, c = decoder.rnn_forward(x, [None] * len(z), [None] * len(z), z, c)
         top = torch.cat([z[-1], context], dim=1) if decoder.context_residual else z[-1]
-        scores = log_probs(decoder.output(frames.collect(top)))
+        scores = log_probs(linear(decoder.output, frames.collect(top)))
         attention = frames.all_weights(weights) if self.return_attention else None
         state = RNNDecoderState(frames, z, c, length)
         return Scores(scores, state, attention=attention)

@@ -35,6 +35,7 @@ from espnet_lenbias.espnet_compat import (
     AttMultiHeadMultiResLoc,
     NoAtt,
 )
+from espnet_lenbias.scorers.products import linear
 
 # elements of the largest array that an attention makes at once: what stays in a core's
 # cache, or what keeps a GPU busy
@@ -107,7 +108,7 @@ class LocationAttention:
         """See :class:`Attention`; `kept` are the weights, (n, T)."""
         n, T = len(z), self.n_frames
         old = z.new_full((n, T), 1 / T) if kept is None else kept
-        projected = self._attention.mlp_dec(z).unsqueeze(1)  # (n, 1, A)
+        projected = linear(self._attention.mlp_dec, z).unsqueeze(1)  # (n, 1, A)
         rows = _rows(z, self._projected.numel())
         energies = [
             self._energies(old[start : start + rows], projected[start : start + rows])

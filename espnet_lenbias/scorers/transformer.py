@@ -12,6 +12,7 @@ h is the number of heads, d the size of one, D = h d; the other symbols are thos
 """
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -28,6 +29,7 @@ from espnet_lenbias.scorers.attention import (
     attend_labels,
     by_rows,
     encoded,
+    feed_forward,
     queries,
 )
 from espnet_lenbias.scorers.base import (
@@ -41,6 +43,7 @@ from espnet_lenbias.scorers.base import (
 )
 from espnet_lenbias.scorers.frames import Frames, frames_of
 from espnet_lenbias.scorers.label_cache import KeysValues, Labels, empty_labels
+from espnet_lenbias.scorers.products import lay_out, linear
 
 
 class TransformerDecoderState(NamedTuple):
@@ -91,6 +94,7 @@ class CachedTransformer:
 
     def start(self, encoder_output: EncoderOutput) -> TransformerDecoderState:
         """Compute keys and values of the encoder output, once for all positions."""
+        lay_out(self.decoder)
         encoder_output = encoder_output.to(self.dtype)
         layers = self.decoder.decoders
         attentions = [layer.src_attn for layer in layers]
@@ -134,7 +138,7 @@ class CachedTransformer:
 
     def _log_probs(self, x: torch.Tensor) -> torch.Tensor:
         """Return the log-prob of each label, (n, D) to (n, V)."""
-        return log_probs(self.decoder.output_layer(x))
+        return log_probs(linear(self.decoder.output_layer, x))
 
     def select(
         self, state: TransformerDecoderState, selection: Selection
@@ -183,7 +187,7 @@ def _layer(
         x = layer.norm2(x)
 
     y = layer.norm3(x) if layer.normalize_before else x
-    x = x + by_rows(layer.feed_forward, y)
+    x = x + by_rows(partial(feed_forward, layer.feed_forward), y)
     return x if layer.normalize_before else layer.norm3(x), weights
 
 
@@ -192,11 +196,11 @@ def _add(
     x: torch.Tensor,
     y: torch.Tensor,
     context: torch.Tensor,
-    linear: str,
+    concat: str,
 ) -> torch.Tensor:
     """Add what an attention found to the residual branch: (n, D)."""
     if layer.concat_after:
-        context = getattr(layer, linear)(torch.cat([y, context], dim=-1))
+        context = linear(getattr(layer, concat), torch.cat([y, context], dim=-1))
     return x + context
 
 
@@ -229,4 +233,4 @@ def _attend_frames(
         context = weights @ values.transpose(0, 1)  # (h, n_b, d)
         contexts.append(context.transpose(0, 1).flatten(1))
         every.append(weights)
-    return attention.linear_out(torch.cat(contexts)), every
+    return linear(attention.linear_out, torch.cat(contexts)), every

@@ -29,8 +29,8 @@ from espnet_lenbias.scorers.base import (
     widened,
 )
 from espnet_lenbias.scorers.frames import Frames, frames_of
-from espnet_lenbias.scorers.half_weights import label_product
 from espnet_lenbias.scorers.label_cache import KeysValues, Labels, empty_labels
+from espnet_lenbias.scorers.products import label_product, lay_out, linear
 
 
 class Attention(NamedTuple):
@@ -113,6 +113,7 @@ class CachedWhisper:
 
     def start(self, encoder_output: EncoderOutput) -> WhisperDecoderState:
         """Compute keys and values of the encoder output, once for all positions."""
+        lay_out(self.decoder, self.decoder.token_embedding)
         encoder_output = encoder_output.to(self.decoder.positional_embedding.dtype)
         return WhisperDecoderState(
             self.decoder.token_embedding.weight,
@@ -173,7 +174,9 @@ class CachedWhisper:
         x = x + attend_labels(self._self_attn[number], y, labels, number, count=count)
         y = block.cross_attn_ln(x)
         x = x + frames.attend(number, self._cross_attn[number], y, spans)[0]
-        return x + block.mlp(block.mlp_ln(x))
+        widen, activation, narrow = block.mlp
+        y = linear(widen, block.mlp_ln(x))
+        return x + linear(narrow, activation(y))
 
     def select(
         self, state: WhisperDecoderState, selection: Selection
@@ -217,4 +220,4 @@ def _attend_frames(
         ]
         context = scaled_dot_product_attention(by_head[0], by_head[1], by_head[2])
         contexts.append(context.squeeze(0).transpose(0, 1).flatten(1))
-    return attention.linear_out(torch.cat(contexts)), []
+    return linear(attention.linear_out, torch.cat(contexts)), []

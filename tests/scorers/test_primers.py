@@ -26,7 +26,7 @@ def test_all_labels_in_one_pass(name):
     layers = scorer.decoders if name == "decoder" else scorer.encoder.encoders
     calls = []
     for layer in layers:
-        layer.feed_forward.register_forward_hook(lambda *_: calls.append(1))
+        layer.norm1.register_forward_hook(lambda *_: calls.append(1))
     adapter = adapter_for(name, scorer, V, EOS)
     steps = list(walk(adapter, memory, primer=PRIMER, steps=3))
     assert len(calls) == 3 * len(layers)

@@ -16,7 +16,7 @@ from espnet_lenbias.scorers.precision import lowered
 from espnet_lenbias.scorers.transformer import CachedTransformer
 from espnet_lenbias.scorers.whisper import CachedWhisper
 from tests.scorers.test_adapters import EOS, D, V, make_memory, sharpened, walk
-from tests.scorers.test_half_weights import is_laid_out, needs_engine
+from tests.scorers.test_products import is_laid_out, needs_half
 from tests.toys import build, labels, padded
 
 N_POSITIONS = 14
@@ -71,7 +71,7 @@ def assert_same_scores(adapter, reference, memory=None, tolerance=1e-4, **kwargs
         torch.testing.assert_close(ours.scores, theirs.scores, atol=tolerance, rtol=0)
 
 
-@needs_engine
+@needs_half
 @torch.no_grad()
 def test_scores_with_numbers_of_half_precision(make_decoder):
     """As in OpenAI's checkpoints, which have a product of their own."""
@@ -82,7 +82,7 @@ def test_scores_with_numbers_of_half_precision(make_decoder):
         adapter_for("decoder", decoder, V, EOS),
         adapter_for("decoder", reference, V, EOS),
     )
-    assert is_laid_out(decoder.decoders.token_embedding)
+    assert is_laid_out(decoder.decoders.token_embedding, as_halves=True)
 
 
 @pytest.mark.usefixtures("layout")
