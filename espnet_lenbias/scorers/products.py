@@ -1,4 +1,4 @@
-"""Matrix products of a search on a CPU, with weights laid out as the processor likes them.
+"""Matrix products on a CPU, with weights laid out once as the processor likes them.
 
 A step multiplies few rows, one for each hypothesis, with the same weights as the step
 before. torch's usual product reads them as they lie in the model, and lays them out anew
@@ -18,58 +18,59 @@ from weakref import WeakKeyDictionary
 import torch
 
 _HALF_ENGINES = ("x86", "fbgemm")  # of torch, that multiply with half-precision numbers
-# What multiplies and does nothing else: Whisper's own adapts dtypes, too.
-_MODULES = (
-    "torch.nn.modules.linear.Linear",
-    "torch.nn.modules.sparse.Embedding",
-    "whisper.model.Linear",
-)
-_SAMPLE = 64  # numbers of a weight that tell whether it has changed
+# What multiplies and does nothing else: the names of its matrices. (Whisper's own adapts
+# dtypes, too.) Others, such as LoRA's, make a matrix at each use.
+_MATRICES = {
+    "torch.nn.modules.linear.Linear": ("weight",),
+    "torch.nn.modules.rnn.LSTMCell": ("weight_ih", "weight_hh"),
+    "whisper.model.Linear": ("weight",),
+}
+_SAMPLE = 64  # numbers of a matrix that tell whether it has changed
 
 
 class _LaidOut(NamedTuple):
-    """The weight of a module as a product takes it."""
+    """A matrix of a module as a product takes it."""
 
-    of: tuple[Any, ...]  # what changes when the weight does
+    of: tuple[Any, ...]  # what changes when the matrix does
     sample: torch.Tensor  # of it: what is written past torch counts no version up
-    weight: Any
+    matrix: Any
     is_half: bool
 
     def product(self, x: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-        """Multiply (..., D) with the weight, (V, D), and add the bias, (V,)."""
+        """Multiply (..., D) with the matrix, (V, D), and add the bias, (V,)."""
         y: torch.Tensor
         if self.is_half:
-            y = torch.ops.quantized.linear_dynamic_fp16(x, self.weight)
+            y = torch.ops.quantized.linear_dynamic_fp16(x, self.matrix)
             return y if bias is None else y.add_(bias)
-        y = torch.ops.mkldnn._linear_pointwise(x, self.weight, bias, "none", [], "")
+        y = torch.ops.mkldnn._linear_pointwise(x, self.matrix, bias, "none", [], "")
         return y
 
 
-# Adapters are made for each search; a model's weights are laid out once.
-_laid_out: WeakKeyDictionary[torch.nn.Module, _LaidOut] = WeakKeyDictionary()
+# Adapters are made for each search; a model's matrices are laid out once, by their names.
+_laid_out: WeakKeyDictionary[torch.nn.Module, dict[str, _LaidOut]] = WeakKeyDictionary()
 
 
 def lay_out(scorer: torch.nn.Module, embedding: torch.nn.Module | None = None) -> None:
-    """Lay out the weights of a decoder or an LM, those that have changed anew.
+    """Lay out the matrices of a decoder or an LM, those that have changed anew.
 
-    Adapters do this when a search starts. It takes as much memory as the weights of the
-    linear layers do, or half of it.
+    Adapters do this when a search starts. It takes as much memory as the matrices do, or
+    half of it.
 
     Args:
-        scorer: Its linear layers are laid out.
+        scorer: Its linear layers and LSTM cells are laid out.
         embedding: One that labels are scored with; others have no products.
     """
     for module in scorer.modules():
-        if not (isinstance(module, torch.nn.Linear) or module is embedding):
+        names = ("weight",) if module is embedding else _matrices(module)
+        before = _laid_out.pop(module, {})
+        if not names or module._forward_hooks or module._forward_pre_hooks:
             continue
-        if not _may_be_laid_out(module):
-            _laid_out.pop(module, None)
-            continue
-        weight = cast(torch.Tensor, module.weight).detach()
-        of = (weight.data_ptr(), weight.shape, weight.dtype, _version(weight))
-        sample, found = _sample(weight), _laid_out.get(module)
-        if found is None or found.of != of or not torch.equal(found.sample, sample):
-            _laid_out[module] = _LaidOut(of, sample.clone(), *_packed(weight, sample))
+        matrices = {name: getattr(module, name) for name in names}
+        if all(_may_be_laid_out(matrix) for matrix in matrices.values()):
+            _laid_out[module] = {
+                name: _as_laid_out(matrix.detach(), before.get(name))
+                for name, matrix in matrices.items()
+            }
 
 
 def linear(module: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
@@ -79,7 +80,32 @@ def linear(module: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
         y: torch.Tensor = module(x)
         return y
     bias: Any = module.bias
-    return found.product(x, bias)
+    return found["weight"].product(x, bias)
+
+
+def lstm_cell(
+    module: torch.nn.Module, x: torch.Tensor, z: torch.Tensor, c: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what an LSTM cell, of any type, makes of its input.
+
+    Args:
+        module: The cell.
+        x: (n, D) input.
+        z: (n, H) its output at the position before.
+        c: (n, H) its cell there.
+
+    Returns:
+        (n, H) output, and (n, H) cell.
+    """
+    found, cell = _found(module, x), cast(torch.nn.LSTMCell, module)
+    if found is None:
+        both: tuple[torch.Tensor, torch.Tensor] = cell(x, (z, c))
+        return both
+    gates = found["weight_ih"].product(x, cell.bias_ih)
+    gates += found["weight_hh"].product(z, cell.bias_hh)
+    taken, kept, new, shown = gates.chunk(4, dim=1)
+    c = torch.addcmul(kept.sigmoid_() * c, taken.sigmoid_(), new.tanh_())
+    return shown.sigmoid_() * c.tanh(), c
 
 
 def label_product(
@@ -96,29 +122,38 @@ def label_product(
         (n, V).
     """
     found = _found(module, x)
-    return x @ weight.T if found is None else found.product(x, None)
+    return x @ weight.T if found is None else found["weight"].product(x, None)
 
 
-def _found(module: torch.nn.Module, x: torch.Tensor) -> _LaidOut | None:
-    """Return the weight of a module as it is laid out for such an input, if it is."""
+def _found(module: torch.nn.Module, x: torch.Tensor) -> dict[str, _LaidOut] | None:
+    """Return the matrices of a module as they are laid out for such an input, if so."""
     found = _laid_out.get(module)
     if found is None or torch.is_grad_enabled():  # these products have no gradient
         return None
-    return found if x.dtype == found.sample.dtype and x.device.type == "cpu" else None
+    [of_first, *_] = found.values()
+    fits = x.dtype == of_first.sample.dtype and x.device.type == "cpu"
+    return found if fits else None
 
 
-def _may_be_laid_out(module: torch.nn.Module) -> bool:
-    """Tell whether a module does nothing but multiply with its weight, on a CPU."""
-    weight: Any = module.weight
-    return (
-        # others, such as LoRA's, make a matrix at each use
-        f"{type(module).__module__}.{type(module).__name__}" in _MODULES
-        and not (module._forward_hooks or module._forward_pre_hooks)
-        and isinstance(weight, torch.Tensor)
-        and weight.device.type == "cpu"
-        and _has_products()
-        and _multiplies(weight.dtype)
-    )
+def _matrices(module: torch.nn.Module) -> tuple[str, ...]:
+    """Return the names of a module's matrices, if it only multiplies with them."""
+    kind = type(module)
+    return _MATRICES.get(f"{kind.__module__}.{kind.__qualname__}", ())
+
+
+def _may_be_laid_out(matrix: torch.Tensor) -> bool:
+    """Tell whether there is such a product with a matrix."""
+    return matrix.device.type == "cpu" and _has_products() and _multiplies(matrix.dtype)
+
+
+def _as_laid_out(matrix: torch.Tensor, before: _LaidOut | None) -> _LaidOut:
+    """Lay out a matrix, unless it is what it was before."""
+    version = -1 if matrix.is_inference() else matrix._version  # these count none
+    of = (matrix.data_ptr(), matrix.shape, matrix.dtype, version)
+    sample = matrix.flatten()[:: max(1, matrix.numel() // _SAMPLE)]
+    if before is not None and before.of == of and torch.equal(before.sample, sample):
+        return before
+    return _LaidOut(of, sample.clone(), *_packed(matrix, sample))
 
 
 def _has_products() -> bool:
@@ -139,27 +174,17 @@ def _multiplies(dtype: torch.dtype) -> bool:
     return dtype == torch.float32
 
 
-def _version(weight: torch.Tensor) -> int:
-    """Return how often a tensor was written into; one for inference alone: never."""
-    return -1 if weight.is_inference() else weight._version
-
-
-def _sample(weight: torch.Tensor) -> torch.Tensor:
-    """Return some numbers of a weight, from all over it."""
-    return weight.flatten()[:: max(1, weight.numel() // _SAMPLE)]
-
-
-def _packed(weight: torch.Tensor, sample: torch.Tensor) -> tuple[Any, bool]:
-    """Return a weight as one of the two products takes it, and whether it is as halves."""
+def _packed(matrix: torch.Tensor, sample: torch.Tensor) -> tuple[Any, bool]:
+    """Return a matrix as one of the two products takes it, and whether it is as halves."""
     if (
         torch.backends.quantized.engine in _HALF_ENGINES
         and hasattr(torch.ops.quantized, "linear_dynamic_fp16")
-        and weight.dtype == torch.float32
+        and matrix.dtype == torch.float32
         and _fits_half(sample)  # which most others do not
-        and _fits_half(weight)
+        and _fits_half(matrix)
     ):
-        return torch.ops.quantized.linear_prepack_fp16(weight, None), True
-    return torch.ops.mkldnn._reorder_linear_weight(weight), False
+        return torch.ops.quantized.linear_prepack_fp16(matrix, None), True
+    return torch.ops.mkldnn._reorder_linear_weight(matrix), False
 
 
 def _fits_half(numbers: torch.Tensor) -> bool:

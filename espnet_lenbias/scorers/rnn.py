@@ -21,7 +21,7 @@ from espnet_lenbias.scorers.base import (
     Selection,
     log_probs,
 )
-from espnet_lenbias.scorers.products import lay_out, linear
+from espnet_lenbias.scorers.products import lay_out, linear, lstm_cell
 from espnet_lenbias.scorers.rnn_frames import RNNFrames, frames_of, taken
 
 
@@ -83,13 +83,35 @@ class BatchedRNN:
             x = decoder.embed(frames.spread(prefixes.yseq[:, position]))
             context, frames, weights = frames.attend(z[0], prefixes.spans)
             x = torch.cat([x, context], dim=1)
-            # it fills the lists that it gets, and puts no cells in for a GRU
-            z, c = decoder.rnn_forward(x, [None] * len(z), [None] * len(z), z, c)
+            z, c = self._cells(x, z, c)
         top = torch.cat([z[-1], context], dim=1) if decoder.context_residual else z[-1]
         scores = log_probs(linear(decoder.output, frames.collect(top)))
         attention = frames.all_weights(weights) if self.return_attention else None
         state = RNNDecoderState(frames, z, c, length)
         return Scores(scores, state, attention=attention)
+
+    def _cells(
+        self, x: torch.Tensor, z: list[torch.Tensor], c: list[torch.Tensor | None]
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor | None]]:
+        """Run the layers for a position, in evaluation: without dropout.
+
+        Args:
+            x: (r, ...) their input.
+            z: (r, H) output of each layer at the position before.
+            c: (r, H) cell of each layer there.
+
+        Returns:
+            Output and cell of each layer.
+        """
+        outputs, cells = [], []
+        for cell, old, kept in zip(self.decoder.decoder, z, c):
+            if kept is None:  # a GRU
+                x = cell(x, old)
+            else:
+                x, kept = lstm_cell(cell, x, old, kept)
+            outputs.append(x)
+            cells.append(kept)
+        return outputs, cells
 
     def select(self, state: RNNDecoderState, selection: Selection) -> RNNDecoderState:
         """Return the state of the chosen extensions."""

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from espnet_lenbias.scorers import products
-from espnet_lenbias.scorers.products import label_product, lay_out, linear
+from espnet_lenbias.scorers.products import label_product, lay_out, linear, lstm_cell
 
 V, D = 37, 12
 
@@ -37,8 +37,8 @@ def halves() -> torch.nn.Embedding:
 
 
 def is_laid_out(module: torch.nn.Module, as_halves: bool = False) -> bool:
-    found = products._laid_out.get(module)
-    return found is not None and found.is_half == as_halves
+    found = products._laid_out.get(module, {}).values()
+    return bool(found) and all(matrix.is_half == as_halves for matrix in found)
 
 
 def assert_product(layer: torch.nn.Module, x: torch.Tensor, tolerance=1e-5) -> None:
@@ -81,6 +81,38 @@ def test_inputs_of_any_layout(x, as_halves, layer):
         layer.weight.copy_(layer.weight.half())
     lay_out(layer)
     assert_product(layer, x, tolerance=1e-4)
+
+
+@needs_products
+@torch.no_grad()
+@pytest.mark.parametrize("as_halves", [False, True])
+@pytest.mark.parametrize("n", [1, 5, 64])
+def test_lstm_cells(n, as_halves):
+    torch.manual_seed(1)
+    cell = torch.nn.LSTMCell(D, 9)
+    if as_halves:
+        cell.weight_ih.copy_(cell.weight_ih.half())
+        cell.weight_hh.copy_(cell.weight_hh.half())
+    lay_out(torch.nn.ModuleList([cell]))
+    assert is_laid_out(cell, as_halves)
+    x, z, c = torch.randn(n, D), torch.randn(n, 9), torch.randn(n, 9)
+    expected, before = cell(x, (z, c)), c.clone()
+    for ours, theirs in zip(lstm_cell(cell, x, z, c), expected):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
+    assert torch.equal(c, before)  # that of other hypotheses, too
+
+
+@torch.no_grad()
+def test_cells_of_other_types():
+    class Other(torch.nn.LSTMCell):
+        def forward(self, x, state):
+            return super().forward(2 * x, state)
+
+    torch.manual_seed(1)
+    cell, x, state = Other(D, 9), torch.randn(3, D), (torch.ones(3, 9),) * 2
+    lay_out(cell)
+    for ours, theirs in zip(lstm_cell(cell, x, *state), cell(x, state)):
+        assert torch.equal(ours, theirs)
 
 
 @needs_products
@@ -144,10 +176,10 @@ def test_only_weights_that_changed_are_laid_out_anew(layer):
     other = torch.nn.Linear(V, D)
     both = torch.nn.Sequential(layer, other)
     lay_out(both)
-    kept = [products._laid_out[module].weight for module in both]
+    kept = [products._laid_out[module]["weight"] for module in both]
     other.weight.add_(1.0)
     lay_out(both)
-    again = [products._laid_out[module].weight for module in both]
+    again = [products._laid_out[module]["weight"] for module in both]
     assert again[0] is kept[0]
     assert again[1] is not kept[1]
 
