@@ -18,13 +18,13 @@ from espnet_lenbias.options.posteriors import (
     COMBINED,
     LABEL_PROBABILITY,
     MBR,
-    POSTERIOR,
     PosteriorOptions,
 )
 from espnet_lenbias.posteriors.distribution import Floats
 from espnet_lenbias.posteriors.label_probability import (
     label_probabilities,
     mean_probability,
+    products_of_words,
     without_smoothing,
     word_probabilities,
     words_of_labels,
@@ -160,9 +160,13 @@ def confidence_of(
         A number from 0 to 1 for each word, and one for each label.
     """
     words, labels = np.ones(1), np.ones(1)
-    if measure != POSTERIOR:
-        smoothing = label_smoothing(model) if measure == COMBINED else 0.0
-        words, labels = _probabilities(model, nbest[rank - 1], smoothing)
+    if measure == LABEL_PROBABILITY:
+        words, labels = _probabilities(model, nbest[rank - 1], 0.0, word_probabilities)
+    elif measure == COMBINED:
+        smoothing = label_smoothing(model)
+        words, labels = _probabilities(
+            model, nbest[rank - 1], smoothing, products_of_words
+        )
     if measure != LABEL_PROBABILITY:
         temperature = options_of(model).posterior_temperature
         words = words * word_confidence(nbest, rank, temperature)
@@ -185,14 +189,18 @@ def label_smoothing(model: Any) -> float:
 
 
 def _probabilities(
-    model: Any, result: Result, smoothing: float
+    model: Any,
+    result: Result,
+    smoothing: float,
+    of_words: Callable[[Floats, Sequence[int] | None, int], Floats],
 ) -> tuple[Floats, Floats]:
-    """Return the mean label probability of each word of a result, and of each label.
+    """Return the probability of each word of a result, and of each label.
 
     Args:
         model: An inference object.
         result: One line of an n-best list.
         smoothing: The label smoothing whose effect is taken away; 0: none.
+        of_words: What makes probabilities of words of those of labels.
     """
     text, tokens, token_ids, *_, hypothesis = result
     labels = _of_labels(hypothesis, token_ids)
@@ -202,7 +210,7 @@ def _probabilities(
         return labels, labels
     n_words = len(text.split())
     places = words_of_labels(tokens, n_words, model.tokenizer.tokens2text)
-    return word_probabilities(labels, places, n_words), labels
+    return of_words(labels, places, n_words), labels
 
 
 def _of_labels(hypothesis: Any, token_ids: Sequence[int]) -> Floats:

@@ -143,3 +143,24 @@ def word_probabilities(
         total, number, out=np.full(n_words, probability.mean()), where=number > 0
     )
     return means
+
+
+def products_of_words(
+    probability: Floats, places: Sequence[int] | None, n_words: int
+) -> Floats:
+    """Return the probability of each word given those before it.
+
+    It is the product of the probabilities of the labels that make the word.
+
+    Args:
+        probability: (n,) of the labels.
+        places: See :func:`words_of_labels`; None: all words are equally probable.
+        n_words: How many words there are.
+    """
+    with np.errstate(divide="ignore"):  # of a probability of 0
+        scores = np.log(probability)
+    if places is None:
+        return np.full(n_words, np.exp(scores.sum() / max(n_words, 1)))
+    total = np.zeros(n_words)
+    np.add.at(total, list(places), scores)
+    return np.exp(total)

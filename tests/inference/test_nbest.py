@@ -56,7 +56,7 @@ def chosen(model, decode):
 def result(text, score, *label_probs):
     """One line of an n-best list; the last label is the end label's."""
     tokens = text.split()
-    ids = [ord(token) for token in tokens]
+    ids = [ord(token[-1]) for token in tokens]
     hyp = Hypothesis(
         yseq=torch.tensor([1, *ids, 1]),
         score=Score(math.log(score)),
@@ -95,6 +95,23 @@ def test_confidence(confidence, expected, nbest):
     is_compared = confidence != "label_probability"
     assert hyp.posterior == (pytest.approx(1 / 2) if is_compared else None)
     assert model.nbest == 1
+
+
+def test_a_word_of_several_labels():
+    """Its labels have .9 and .5; the list, with .8 and .2, is sure of the word to .8."""
+    nbest = [result("_A B", 0.4, 0.9, 0.5, 1.0), result("_A C", 0.1, 0.9, 0.1, 1.0)]
+    nbest = [(tokens[0][1:] + tokens[1], tokens, *rest) for _, tokens, *rest in nbest]
+    expected = {
+        "posterior": 0.8,
+        "label_probability": (0.9 + 0.5) / 2,
+        "combined": 0.9 * 0.5 * 0.8,
+    }
+    for confidence, of_word in expected.items():
+        model, decode = fake_model(nbest, confidence=confidence)
+        model.tokenizer.tokens2text = lambda t: "".join(t).replace("_", " ").strip()
+        [(text, _, _, hyp)] = chosen(model, decode)
+        assert text == "AB"
+        assert hyp.word_confidence == pytest.approx([of_word])
 
 
 def test_label_smoothing_is_taken_back_where_confidences_are_combined(nbest):

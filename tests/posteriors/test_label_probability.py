@@ -10,6 +10,7 @@ from espnet_lenbias.posteriors.label_probability import (
     label_probabilities,
     labels_that_say,
     mean_probability,
+    products_of_words,
     word_probabilities,
     words_of_labels,
 )
@@ -103,3 +104,19 @@ def test_where_labels_are_of_no_word_all_words_have_the_mean():
     assert word_probabilities(labels, None, 2) == pytest.approx([1.9 / 3] * 2)
     assert word_probabilities(labels, [0, 0, 0], 2) == pytest.approx([1.9 / 3] * 2)
     assert word_probabilities(labels, None, 0).tolist() == []
+
+
+def test_the_probability_of_a_word_is_that_of_all_its_labels():
+    labels = np.array([0.5, 0.8, 0.6])
+    assert products_of_words(labels, [0, 1, 1], 2) == pytest.approx([0.5, 0.48])
+    assert products_of_words(labels, [0, 0, 1], 2) == pytest.approx([0.4, 0.6])
+    assert products_of_words(labels * 0, [0, 1, 1], 2).tolist() == [0.0, 0.0]
+    # one without a label cannot be improbable
+    assert products_of_words(labels, [0, 0, 0], 2) == pytest.approx([0.24, 1.0])
+
+
+def test_where_labels_are_of_no_word_all_words_are_equally_probable():
+    labels = np.array([0.5, 0.8, 0.4])
+    assert products_of_words(labels, None, 2) == pytest.approx([0.4, 0.4])  # of .16
+    assert products_of_words(labels, None, 0).tolist() == []
+    assert products_of_words(np.zeros(0), None, 2).tolist() == [1.0, 1.0]
