@@ -3,13 +3,12 @@
 import argparse
 import importlib
 import json
-import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
 from espnet_lenbias import __version__
-from espnet_lenbias.errors import OptionError, Terminated
+from espnet_lenbias.errors import OptionError, interrupted
 from espnet_lenbias.options.registry import OPTIONS, available_searches, search_options
 from espnet_lenbias.options.search_conf import POSSIBLE_VALUES
 from espnet_lenbias.options.standard_output import reader_may_go
@@ -48,11 +47,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         with reader_may_go():
             return _run(cmd)
     except KeyboardInterrupt as e:  # from the imports on
-        goes_on = cmd[:1] in (["decode"], ["transcribe"])
-        rest = "; the same command decodes the rest" if goes_on else ""
-        print(f"interrupted{rest}", file=sys.stderr)
-        number: int = e.args[0] if isinstance(e, Terminated) else signal.SIGINT
-        return 128 + number  # as shells report a program that a signal has ended
+        return interrupted(e, goes_on=cmd[:1] in (["decode"], ["transcribe"]))
 
 
 def _run(cmd: Sequence[str]) -> int:

@@ -1,7 +1,11 @@
 """ESPnet's data set as the options of a run name it, and its batches."""
 
+import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
+from multiprocessing.connection import wait
 from typing import Any
 
 import torch
@@ -83,4 +87,20 @@ def read_batches(
         batch_sampler=map(list, batches),
         num_workers=num_workers,
         collate_fn=list,
+        worker_init_fn=_end_with_parent,
     )
+
+
+def _end_with_parent(_: int) -> None:
+    """Have a worker end when the process that has started it is killed.
+
+    torch's own check does not help one that waits for somebody to take what it has read.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # a worker has one
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

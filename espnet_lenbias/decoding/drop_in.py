@@ -26,7 +26,7 @@ from espnet_lenbias.decoding.log_repeats import repeats_said_once
 from espnet_lenbias.decoding.older_results import remove_derived
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.decoding.run_log import FORMAT, kept_markers, log_kept
-from espnet_lenbias.errors import OptionError, OtherRunError
+from espnet_lenbias.errors import OptionError, OtherRunError, interrupted
 from espnet_lenbias.espnet_compat import commandline, decodes_batches
 from espnet_lenbias.options.data_files import data_taken, utterances
 from espnet_lenbias.options.decoding import get_parser, parse, show_cause
@@ -48,7 +48,10 @@ Decode = Callable[
 def main(tool: Tool, cmd: Sequence[str] | None = None) -> int:
     """Run the drop-in of a tool; return its exit status."""
     parser = get_parser(tool.module)
-    return run(tool, parser, parse(parser, cmd))
+    try:
+        return run(tool, parser, parse(parser, cmd))
+    except KeyboardInterrupt as e:
+        return interrupted(e, goes_on=True)
 
 
 def run(

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from espnet_lenbias.decoding import drop_in
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import OptionError, interrupted
 from espnet_lenbias.options.decoding import get_parser, parse
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.online import check_online
@@ -34,4 +34,7 @@ def main(tool: Tool, cmd: Sequence[str] | None = None) -> int:
         return ChunkedRecognizer(model, args.sim_chunk_length)
 
     decode = partial(drop_in.decode_here, tool, wrap=in_chunks)
-    return drop_in.run(tool, parser, args, decode)
+    try:
+        return drop_in.run(tool, parser, args, decode)
+    except KeyboardInterrupt as e:
+        return interrupted(e, goes_on=True)

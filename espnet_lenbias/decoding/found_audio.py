@@ -1,6 +1,7 @@
 """Audio files that a person names, by themselves or by a folder; no torch here."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,11 +14,14 @@ from espnet_lenbias.options.train_config import why_no_file
 # What names of audio files in a folder end in: what soundfile reads, and beside it what
 # people have that ffmpeg reads. A file that is named itself can end in anything.
 _OF_SOUNDFILE = {"." + name.lower() for name in soundfile.available_formats()} | {
-    *(".aif", ".opus", ".oga", ".snd", ".sph")
+    *(".aif", ".aifc", ".bwf", ".oga", ".opus", ".snd", ".sph", ".wave")
 } - {".raw", ".mat4", ".mat5"}
 _OF_FFMPEG = {
-    *(".3gp", ".aac", ".ac3", ".amr", ".ape", ".avi", ".m4a", ".m4b", ".m4v", ".mka"),
-    *(".mkv", ".mov", ".mp2", ".mp4", ".mpeg", ".mpg", ".webm", ".wma", ".wmv", ".wv"),
+    *(".3g2", ".3gp", ".aac", ".ac3", ".amr", ".ape", ".asf", ".avi", ".dsf", ".dts"),
+    *(".eac3", ".flv", ".gsm", ".m2ts", ".m4a", ".m4b", ".m4r", ".m4v", ".mka", ".mkv"),
+    *(".mov", ".mp2", ".mp4", ".mpc", ".mpeg", ".mpg", ".mpga", ".oma", ".ogv"),
+    *(".ogx", ".ra", ".rm", ".shn", ".spx", ".tak", ".tta", ".vob", ".webm"),
+    *(".weba", ".wma", ".wmv", ".wv"),
 }
 SUFFIXES = _OF_SOUNDFILE | _OF_FFMPEG
 
@@ -60,14 +64,35 @@ def audio_in(folder: Path, results: Path | None = None) -> list[Path]:
         folder: It is searched to its depths.
         results: An output folder: what lies there, and in those of other runs, is none.
     """
+    return [f for f in _files_in(folder, results) if f.suffix.lower() in SUFFIXES]
+
+
+def left_out(paths: Sequence[Path], results: Path) -> dict[str, int]:
+    """Count the files of folders whose names are none of audio, by how they end.
+
+    Args:
+        paths: See :func:`named_audio`; files that are named themselves do not count.
+        results: See there.
+    """
+    others = Counter(
+        file.suffix.lower() or "without an ending"
+        for path in paths
+        if path.is_dir()
+        for file in _files_in(path, results)
+        if file.suffix.lower() not in SUFFIXES and not file.name.startswith(".")
+    )
+    return dict(others.most_common())
+
+
+def _files_in(folder: Path, results: Path | None) -> list[Path]:
+    """Return the files below a folder, sorted; see :func:`audio_in`."""
     of_runs = {_place(journal.parent) for journal in folder.rglob(JOURNAL)}
     if results is not None:
         of_runs.add(_place(results))
     return sorted(
         file
         for file in folder.rglob("*")
-        if file.suffix.lower() in SUFFIXES
-        and of_runs.isdisjoint(_place(file).parents)
+        if of_runs.isdisjoint(_place(file).parents)
         and (file.is_file() or _leads_nowhere(file))
     )
 

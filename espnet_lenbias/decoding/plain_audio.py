@@ -37,6 +37,13 @@ _MARKED = "[0-9a-f]" * _MARK + ".flac"
 # Parts of audio, (samples,) each.
 Blocks = Generator[np.ndarray, None, None]
 
+# What ffmpeg may take a file for, whatever its name: what holds audio itself. Playlists
+# and the like would have it read other files, or wait for more.
+_CONTAINERS = (
+    "aac,ac3,aiff,amr,ape,asf,au,avi,caf,dsf,dts,eac3,flac,flv,gsm,loas,matroska,mov,"
+    "mp3,mpc,mpc8,mpeg,mpegts,nut,ogg,oma,rm,shn,tak,truehd,tta,voc,w64,wav,wtv,wv"
+)
+
 # Kinds whose samples can be read from any place on, exactly.
 _SEEKABLE = ("WAV", "WAVEX", "FLAC")
 
@@ -126,7 +133,8 @@ def _soundfile_blocks(path: Path, rate: int) -> Blocks:
     """
     with damage_named(path), soundfile.SoundFile(os.fsencode(path)) as f:
         stream = soxr.ResampleStream(f.samplerate, rate, 1, dtype="float32")
-        for samples in f.blocks(_BLOCK, dtype="float32", always_2d=True):
+        # not by its `blocks`, which go on to the length that the header says
+        while len(samples := f.read(_BLOCK, dtype="float32", always_2d=True)):
             mono = samples.mean(axis=1)
             _check_samples(path, mono)
             yield stream.resample_chunk(mono)
@@ -159,7 +167,7 @@ def _ffmpeg_blocks(path: Path, rate: int) -> Blocks:
             "is not installed"
         )
     command = [ffmpeg, "-nostdin", "-v", "error", "-xerror"]
-    command += ["-protocol_whitelist", "file,pipe"]
+    command += ["-protocol_whitelist", "file,pipe", "-format_whitelist", _CONTAINERS]
     command += ["-i", f"file:{path}", "-map", "0:a:0", "-ac", "1", "-ar", str(rate)]
     command += ["-f", "s16le", "pipe:1"]
     with (

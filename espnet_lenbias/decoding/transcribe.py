@@ -27,7 +27,7 @@ from espnet_lenbias.decoding.cues import cues
 from espnet_lenbias.decoding.cutting import CutOptions
 from espnet_lenbias.decoding.drop_in import run
 from espnet_lenbias.decoding.format_lines import clock
-from espnet_lenbias.decoding.found_audio import named_audio
+from espnet_lenbias.decoding.found_audio import left_out, named_audio
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.decoding.model_command import (
@@ -101,7 +101,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
         cut_options = CutOptions(own.longest)
         tool = _chosen_tool(own.model, cmd)
         args = decoding_options(tool, own, rest)
-        files = named_audio(vars(args).pop("files"), folder)
+        named = vars(args).pop("files")
+        files, others = named_audio(named, folder), left_out(named, folder)
         held = files_of_model(tool, own.model)
         config = read_train_config(tool.model_options[0], held[tool.model_options[0]])
         has_lm = "lm_file" in held or args.lm_file is not None
@@ -128,6 +129,13 @@ def main(cmd: Sequence[str] | None = None) -> int:
         print(f"{_PROG}: there is no speech: nothing is written", file=sys.stderr)
     for why in failures:
         print(f"{_PROG}: failed: {why}", file=sys.stderr)
+    if others:
+        kinds = ", ".join(f"{ending} ({n})" for ending, n in others.items())
+        print(
+            f"{_PROG}: left out, for their names are none of audio: {kinds}; a file that "
+            "is audio all the same can be named itself",
+            file=sys.stderr,
+        )
     return 1 if failures else status
 
 

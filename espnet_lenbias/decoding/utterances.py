@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from espnet_lenbias.decoding.pieces import PieceReader
-from espnet_lenbias.errors import in_a_line
+from espnet_lenbias.errors import AudioError, in_a_line
 from espnet_lenbias.espnet_compat import ESPnetDataset
 from espnet_lenbias.options.audio_files import (
     are_large,
@@ -21,6 +21,7 @@ from espnet_lenbias.options.audio_files import (
 )
 from espnet_lenbias.options.cut_audio import check_whole
 from espnet_lenbias.options.data_files import SOUND
+from espnet_lenbias.options.train_config import why_no_file
 
 # Types of audio whose whole numbers ESPnet leaves as large as they are.
 _NUMBERS = ("kaldi_ark", "npy")
@@ -172,17 +173,20 @@ class Utterances(torch.utils.data.Dataset[Any]):
         return ""
 
     def _check_whole(self, key: str) -> None:
-        """Verify that the files of an utterance are not cut off.
+        """Verify that the files of an utterance are files, and not cut off.
 
         Raises:
-            AudioError: Names the one that is.
+            AudioError: Names the one that is not.
         """
         for name, (_, kind) in self.dataset.debug_info.items():
-            if kind == "kaldi_ark" or kind in SOUND:
+            if kind in _NUMBERS or kind in SOUND:
                 for source in self._files(name, key):
                     path, start = (source, 0) if kind in SOUND else _place(source)
                     if Path(path).is_file():
-                        check_whole(Path(path), start)
+                        if kind != "npy":
+                            check_whole(Path(path), start)
+                    elif Path(path).exists():  # to read a pipe is to wait
+                        raise AudioError(why_no_file(path))
 
     def _why(self, key: str, error: Exception) -> str:
         """Return why an utterance could not be read, with its source if it has one."""

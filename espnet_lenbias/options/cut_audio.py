@@ -1,4 +1,4 @@
-"""Audio files that are cut off. No torch here.
+"""Audio files that are cut off, or several in one. No torch here.
 
 libsndfile reads what is there of most of them without a word, and the half of an
 utterance gives half a text. Of a cut FLAC it says so itself.
@@ -9,6 +9,7 @@ import re
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,22 @@ _SIZES = re.compile(
 _OGG_PAGE = 65307
 _OGG_LAST = 4
 
+# How a recording begins, of kinds of which libsndfile reads the first of several in a
+# file without a word; of Ogg, whose streams can begin together, a page that begins none.
+_BEGINNINGS = {
+    "AU": re.compile(rb"\.snd\x00\x00\x00"),
+    "CAF": re.compile(rb"caff\x00\x01\x00\x00"),
+    "FLAC": re.compile(rb"fLaC[\x00\x80]\x00\x00\x22"),
+    "MP3": re.compile(
+        rb"\xff[\xe0-\xff]..(?:.{9}|.{17}|.{32})(?:Xing|Info)", re.DOTALL
+    ),
+    "RF64": re.compile(rb"RF64\xff\xff\xff\xff"),
+}
+_ID3 = 10  # bytes of the header of a tag before an MP3
+_MP3_FRAME = 4096  # bytes, of which no frame has more
+_OGG_BEGINS = re.compile(rb"OggS\x00[\x02\x06]")
+_OGG_GOES_ON = re.compile(rb"OggS\x00[\x00\x01\x04\x05]")
+
 _SAMPLES = re.compile(rb"\nsample_count -i (\d+)")  # in the header of NIST's SPHERE
 
 
@@ -55,6 +72,12 @@ def file_info(path: Path, verbose: bool = False) -> Any:
             f"{path}: .raw is the name of samples without a header, which nobody can "
             "tell the rate and the type of: convert it to WAV or FLAC"
         ) from e
+    if info.format == "MP3" and not _counts_frames(path):
+        raise AudioError(
+            f"{path}: an MP3 that does not count its frames, of which libsndfile guesses "
+            "the length, and may read less: write it anew, such as by `ffmpeg -i old.mp3 "
+            "-codec copy new.mp3`"
+        )
     if info.frames > _ENDLESS:
         raise AudioError(
             f"{path}: its header does not tell how long it is, as of a FLAC that was "
@@ -77,7 +100,7 @@ def damage_named(path: Path) -> Iterator[None]:
 
 
 def check_whole(path: Path, start: int = 0) -> None:
-    """Verify that an audio file is as long as its header says.
+    """Verify that an audio file is as long as its header says, and holds no other.
 
     Args:
         path: A file of any kind.
@@ -85,7 +108,7 @@ def check_whole(path: Path, start: int = 0) -> None:
 
     Raises:
         OSError: It cannot be read.
-        AudioError: It is cut off, or see :func:`file_info`.
+        AudioError: It is cut off, holds several, or see :func:`file_info`.
     """
     info = None
     if not start:
@@ -98,6 +121,11 @@ def check_whole(path: Path, start: int = 0) -> None:
         raise AudioError(
             f"{path}: cut off: its header says {promised:.2f} s, and {held:.2f} s are "
             "there: copy or make it anew"
+        )
+    if info is not None and _begins_again(path, info.format):
+        raise AudioError(
+            f"{path}: several recordings one after the other, of which the first alone "
+            "would be heard: keep them apart, or write them anew as one"
         )
 
 
@@ -157,6 +185,36 @@ def _other_seconds(path: Path, info: Any) -> tuple[float, float]:
     if sizes is None or not 0 < int(sizes[2]) < int(sizes[1]) < _NO_SIZE:
         return untold
     return held * int(sizes[1]) / int(sizes[2]), held
+
+
+def _counts_frames(path: Path) -> bool:
+    """Tell whether an MP3 begins with a frame that counts the others."""
+    with path.open("rb") as f:
+        tag = f.read(_ID3)
+        if tag[:3] == b"ID3":  # its size has seven bits in a byte
+            size = sum((byte & 127) << 7 * i for i, byte in enumerate(tag[:5:-1]))
+            f.seek(_ID3 + size)
+        else:
+            f.seek(0)
+        return _BEGINNINGS["MP3"].search(f.read(_MP3_FRAME)) is not None
+
+
+def _begins_again(path: Path, kind: str) -> bool:
+    """Tell whether another recording begins behind the beginning of a file's first.
+
+    Args:
+        path: The file, which is not empty.
+        kind: What libsndfile calls its kind.
+    """
+    first, again = _BEGINNINGS.get(kind), _BEGINNINGS.get(kind)
+    if kind == "OGG":
+        first, again = _OGG_GOES_ON, _OGG_BEGINS
+    if first is None or again is None:
+        return False
+    with path.open("rb") as f, mmap(f.fileno(), 0, access=ACCESS_READ) as held:
+        begun = first.search(held)
+        found = None if begun is None else again.search(held, begun.end())
+        return found is not None
 
 
 def _n_frames(path: Path) -> int:

@@ -86,7 +86,9 @@ def check_file(key: str, path: Any) -> None:
 
 
 def why_no_file(path: str | Path) -> str:
-    """Say why a path, which is no folder, is no file that can be read twice."""
+    """Say why a path is no file that can be read twice."""
+    if Path(path).is_dir():
+        return f"{path} is a folder"
     if Path(path).exists():
         return (
             f"{path} is a pipe or a device, and files are read more than once: save "

@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+# Whole numbers of options are no larger: what is computed of them fits torch's then.
+MOST = 2**31 - 1
+
 # The texts that ESPnet takes for a switch.
 _SWITCHES = dict.fromkeys(("y", "yes", "t", "true", "on", "1"), True) | dict.fromkeys(
     ("n", "no", "f", "false", "off", "0"), False
@@ -45,6 +48,8 @@ def _from(least: int, text: str) -> int:
         raise argparse.ArgumentTypeError(
             f"must be a whole number of {least} or more, not {text}"
         )
+    if value > MOST:
+        raise argparse.ArgumentTypeError(f"must be {MOST} at most, not {text}")
     return value
 
 
@@ -125,6 +130,8 @@ def whole(
             read = None
     if not isinstance(read, Integral) or isinstance(read, bool) or not valid(int(read)):
         raise ValueError(f"{key} must be {wanted}, not {value!r}")
+    if abs(int(read)) > MOST:
+        raise ValueError(f"{key} must be {MOST} at most, not {value!r}")
     return int(read)
 
 

@@ -14,6 +14,11 @@ from espnet_lenbias.posteriors.distribution import Floats, posteriors
 from espnet_lenbias.posteriors.risk import least_risk
 
 Result = tuple[Any, ...]
+_FIELDS = 4  # of a result, or more
+_WANTED = (
+    "an n-best list is what an inference object returns for one utterance, a list of "
+    "tuples (text, tokens, token ids, hypothesis)"
+)
 
 
 def words_of(result: Result) -> list[str]:
@@ -110,8 +115,13 @@ def minimum_bayes_risk(nbest: Sequence[Result], temperature: float = 1.0) -> lis
 
 
 def _check_one_list(nbest: Sequence[Result]) -> None:
+    if isinstance(nbest, str) or not isinstance(nbest, Sequence):
+        raise TypeError(f"{_WANTED}, not {type(nbest).__name__}")
     if any(isinstance(result, list) for result in nbest):
         raise TypeError(
             "these are the n-best lists of several utterances: give one of them, as in "
             "[word_confidence(nbest) for nbest in results]"
         )
+    for result in nbest:
+        if not isinstance(result, tuple) or len(result) < _FIELDS:
+            raise TypeError(f"{_WANTED}, and this one has {type(result).__name__}")

@@ -247,16 +247,22 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     (tmp_path / "utt2num_samples").write_text(lines)
     more = ["--key_file", "keys.scp", "--batch_size", "2", "--nbest", "2"]
     more += ["--confidence", "true", "--decide", "mbr"]
-    assert asr_inference.main(_options(transformer_model, "unbroken", *more)) == 1
-    options = _options(transformer_model, "out", *more)
+    # utt5 comes from a pipe, which has no writer at first: to read it is to wait.
+    audio, pipe = tmp_path / "utt5.wav", tmp_path / "pipe"
+    scp = wav_scp.read_text().replace(f"{audio}\n", f"cat {pipe} |\n")
+    wav_scp.write_text(scp)
+    pipe.symlink_to(audio)
+    unbroken, options = (
+        [o.replace(",sound", ",kaldi_ark") for o in _options(transformer_model, *rest)]
+        for rest in (("unbroken", *more), ("out", *more))
+    )
+    assert asr_inference.main(unbroken) == 1
     out = tmp_path / "out"
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(scratch))
 
-    # utt5 cannot be read: the pipe in its place has no writer.
-    audio, pipe = tmp_path / "audio", tmp_path / "utt5.wav"
-    pipe.rename(audio)
+    pipe.unlink()
     os.mkfifo(pipe)
 
     _interrupt(lambda _: len(_decoded(out)) == 4, "--cluster", "local", *options)
@@ -269,7 +275,8 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     # started in another folder. The one that reads utt5 is killed.
     def kill() -> None:
         with pipe.open("wb"):  # waits for a reader
-            os.replace(audio, pipe)
+            pipe.unlink()
+            pipe.symlink_to(audio)
             pids = client.run(os.getpid)
             (busy,) = [worker for worker, tasks in client.processing().items() if tasks]
             os.kill(pids[busy], signal.SIGKILL)

@@ -18,7 +18,7 @@ from scipy.signal import resample_poly
 from espnet_lenbias import Speech2Text, cli
 from espnet_lenbias.decoding import drop_in, transcribe, voice
 from espnet_lenbias.decoding.cutting import CutOptions
-from espnet_lenbias.decoding.found_audio import named_audio
+from espnet_lenbias.decoding.found_audio import left_out, named_audio
 from espnet_lenbias.decoding.plain_audio import plain_audio
 from espnet_lenbias.decoding.prepared_audio import cut_at_silences, prepared
 from espnet_lenbias.errors import AudioError, OptionError
@@ -99,7 +99,9 @@ def test_from_files_to_texts_and_again(audio, tmp_path, capsys, monkeypatch):
         "8000 to 16000 Hz\n" in err
     )
     failed = f"espnet-lenbias transcribe: failed: {audio}/broken.wav is no audio"
-    assert err.splitlines()[-1].startswith(failed)
+    *_, why, left = err.splitlines()
+    assert why.startswith(failed)
+    assert ": left out, for their names are none of audio: .txt (1); a file" in left
     written = files(tmp_path / "out")
     text = written["recordings/1best_recog/text"].decode()
     assert text == "".join(f"{name} {text}\n" for name, text in texts.items())
@@ -483,6 +485,19 @@ def test_a_name_in_another_encoding(tmp_path):
     assert named_audio([path], OUT) == {"caf?": path}
 
 
+def test_what_a_folder_holds_beside_audio_is_counted(tmp_path):
+    folder, results = tmp_path / "folder", tmp_path / "folder" / "out"
+    results.mkdir(parents=True)
+    for name in ("a.wav", "b.WEBM", "c.txt", "d.TXT", "e", ".hidden", "out/f.pdf"):
+        (folder / name).touch()
+    (tmp_path / "named.xyz").touch()
+    named = [folder, tmp_path / "named.xyz"]
+    assert left_out(named, results) == {".txt": 2, "without an ending": 1}
+    assert {file.name for file in named_audio(named, results).values()} == {
+        *("a.wav", "b.WEBM", "named.xyz")
+    }
+
+
 def test_names_that_cannot_be_told_apart(tmp_path):
     for name in ("a b.wav", "a-b.wav"):
         (tmp_path / name).touch()
@@ -664,6 +679,23 @@ def test_half_of_what_ffmpeg_reads(name, tmp_path):
     with pytest.raises(AudioError, match="to its end|cut off"):
         plain_audio(path, 16000, tmp_path, "half.flac")
     assert not (tmp_path / "half.flac").exists()
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize("end", ["#EXT-X-ENDLIST\n", ""], ids=["ended", "going on"])
+def test_a_playlist_is_no_audio(end, tone, tmp_path):
+    """ffmpeg would read the file that it names, or wait for more of it."""
+    soundfile.write(tmp_path / "secret.wav", tone, 8000)
+    make = ["ffmpeg", "-nostdin", "-v", "error", "-i", str(tmp_path / "secret.wav")]
+    subprocess.run([*make, str(tmp_path / "secret.ts")], check=True)
+    (tmp_path / "a.mp4").write_text(
+        "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXTINF:1.0,\n"
+        f"secret.ts\n{end}"
+    )
+    (tmp_path / "b.mp4").write_text(f"ffconcat version 1.0\nfile secret.wav\n{end}")
+    for name in ("a.mp4", "b.mp4"):
+        with pytest.raises(AudioError, match=f"{name} is no audio that soundfile or"):
+            plain_audio(tmp_path / name, 16000, tmp_path, "a")
 
 
 @needs_ffmpeg

@@ -179,6 +179,7 @@ def test_use_search_espnet_chooses_as_espnet_does(rnn_model):
         ({"search_conf": {"nbest": 4}}, "asks for nbest 4, .* set nbest to 4 there"),
         ({"search_conf": {"nbest": 4}, "nbest": 3}, "set nbest to 4 there"),
         ({"beam_size": 0}, "beam_size must be a whole number of 1 or more, not 0"),
+        ({"beam_size": 2**63}, "beam_size must be 2147483647 at most, not 9223372036"),
         ({"ctc_weight": -0.1}, "ctc_weight must be from 0 to 1"),
         ({"ctc_weight": 1.1}, "ctc_weight must be from 0 to 1"),
         ({"minlenratio": 0.5, "maxlenratio": 0.4}, "minlenratio 0.5 asks for a longer"),

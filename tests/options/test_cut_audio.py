@@ -157,3 +157,45 @@ def test_a_damaged_mp3(tmp_path, monkeypatch):
     monkeypatch.setattr(soundfile.SoundFile, "read", damaged)
     with pytest.raises(AudioError, match=r"a\.mp3 cannot be read to its end"):
         check_whole(path)
+
+
+def _noise(seconds, path, kind):
+    wave = 0.1 * np.random.default_rng(seconds).standard_normal(seconds * RATE)
+    soundfile.write(path, wave, RATE, **kind)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"format": "FLAC"},
+        {"format": "OGG", "subtype": "VORBIS"},
+        {"format": "OGG", "subtype": "OPUS"},
+        {"format": "MP3"},
+        {"format": "CAF", "subtype": "PCM_16"},
+        {"format": "AU", "subtype": "PCM_16"},
+        {"format": "RF64", "subtype": "PCM_16"},
+    ],
+    ids=lambda kind: kind.get("subtype", kind["format"]),
+)
+def test_several_recordings_in_one_file(kind, tmp_path):
+    """As `cat` makes them: libsndfile reads the first, and says nothing."""
+    path = tmp_path / "audio"
+    one = _noise(1, path, kind)
+    check_whole(path)
+    path.write_bytes(one + _noise(2, path, kind))
+    with pytest.raises(AudioError, match=f"{path}: several recordings one after the"):
+        check_whole(path)
+
+
+@pytest.mark.parametrize("tag", [b"", b"ID3\x04\0\0\0\0\x23\x08" + bytes(4488)])
+def test_an_mp3_that_does_not_count_its_frames(tag, tmp_path):
+    """Its length is guessed: of one of variable bit rate half of it may be read."""
+    path = tmp_path / "a.mp3"
+    whole = _noise(2, path, {"format": "MP3"})
+    path.write_bytes(tag + whole)
+    check_whole(path)
+    second = whole.index(whole[:2], 2)  # the first frame counts the others
+    path.write_bytes(tag + whole[second:])
+    with pytest.raises(AudioError, match=f"{path}: an MP3 that does not count its fr"):
+        seconds_of(path)

@@ -360,6 +360,7 @@ def test_the_limit_of_repetitions():
     [
         (0, "repeat_limit must be a whole number of 1 or more, not 0"),
         (True, "repeat_limit must be a whole number of 1 or more, not True"),
+        (10**24, "repeat_limit must be 2147483647 at most, not 1000000000000000000000"),
         ({"times": 0}, "repeat_limit.times must be a whole number of 1 or more"),
         ({"labels": 9}, "repeat_limit needs times: say"),
         ({"times": 3, "label": 9}, "no option label; did you mean labels?"),

@@ -109,6 +109,17 @@ def test_the_lists_of_several_utterances(function, nbest):
         function([nbest, nbest])
 
 
+@pytest.mark.parametrize(
+    "function", [word_confidence, label_confidence, minimum_bayes_risk]
+)
+@pytest.mark.parametrize("wrong", [None, "the cat", [object()], [("the cat",)]])
+def test_what_is_no_nbest_list(function, wrong):
+    with pytest.raises(
+        TypeError, match="an n-best list is what an inference object re"
+    ):
+        function(wrong)
+
+
 def test_word_confidence_is_the_mass_of_those_with_the_word(nbest):
     # the: 1/2; cat: all; sat: 1/2 + 3/8
     assert word_confidence(nbest) == pytest.approx([1 / 2, 1, 7 / 8])

@@ -435,6 +435,7 @@ def cells(table: str) -> list[list[str]]:
         (["--large_vocabs", "4999"], "--large_vocabs must be 5000 or more"),
         (["--beams", "1", "--large_vocabs", "1"], "--large_vocabs must be 2 or more"),
         (["--threads", "0"], "--threads: must be a whole number of 1 or more"),
+        (["--threads", "9" * 20], "--threads: must be 2147483647 at most, not 9999"),
         (["--repeats", "0"], "--repeats: must be a whole number of 1 or more"),
     ],
 )

@@ -1,0 +1,62 @@
+"""How utterances are read."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from espnet_lenbias.decoding.utterances import Unreadable, Utterances
+from espnet_lenbias.espnet_compat import ESPnetDataset
+
+# Reads more than a pipe holds, so the reader waits for somebody to take it; then is
+# killed, as a run may be.
+KILLED = """
+import multiprocessing, os, signal, time
+import numpy as np
+from espnet_lenbias.decoding.dataset import read_batches
+
+class Data:
+    def __getitem__(self, key):
+        return np.zeros(2**20)
+
+batches = read_batches(Data(), [["a"]] * 9, 1)
+next(batches)
+time.sleep(1)
+print(multiprocessing.active_children()[0].pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def runs(pid: int) -> bool:
+    """Tell whether there is such a process, and it has not ended."""
+    try:
+        return (
+            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        )
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
+def test_readers_end_with_the_run(tmp_path):
+    log = tmp_path / "log"
+    with log.open("w") as out:  # no pipe: a reader that stays holds it open
+        subprocess.run([sys.executable, "-c", KILLED], stdout=out, check=False)
+    pid = int(log.read_text())
+    until = time.monotonic() + 30
+    while runs(pid) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not runs(pid)
+
+
+@pytest.mark.parametrize("kind", ["sound", "kaldi_ark", "npy"])
+def test_a_pipe_is_not_waited_for(kind, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "scp").write_text(f"a {tmp_path}/fifo\n")
+    dataset = ESPnetDataset([(str(tmp_path / "scp"), "speech", kind)])
+    read = Utterances(dataset)["a"]
+    assert isinstance(read.data, Unreadable)
+    assert "fifo is a pipe or a device, and files are read more" in read.data.reason
