@@ -1,10 +1,16 @@
-"""Options that are one of a few: argparse takes anything for them from a config."""
+"""What options can be: argparse takes anything for them from a config."""
 
 import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from espnet_lenbias.options.espnet_options import COUNTS
+from espnet_lenbias.options.values import count, number, switch, whole
+
 # Option -> the values that it can have.
+# They are read before a config is.
+_OF_THE_COMMAND_LINE = ("help", "config")
+
 Choices = Mapping[str, Sequence[Any]]
 
 
@@ -39,6 +45,43 @@ def check_choices(choices: Choices, options: Mapping[str, Any]) -> None:
             raise ValueError(
                 f"{key} must be one of {named}, not {value!r}{hint(key, value)}"
             )
+
+
+def check_config(parser: argparse.ArgumentParser, config: Mapping[str, Any]) -> None:
+    """Verify the types of what a decode config says, which argparse takes as it is.
+
+    Args:
+        parser: Of a tool, which has not read the config: its defaults are its own.
+        config: What the file holds, no key of it unknown.
+
+    Raises:
+        ValueError: Names the option.
+    """
+    for action in parser._actions:
+        key, value = action.dest, config.get(action.dest)
+        if key not in config or (value is None and action.default is None):
+            continue
+        if key in _OF_THE_COMMAND_LINE:
+            raise ValueError(f"{key} is an option of the command line alone")
+        if isinstance(action, argparse._AppendAction):
+            if not isinstance(value, list) or not all(map(_is_triple, value)):
+                raise ValueError(
+                    f"{key} must be a list of lists [FILE, NAME, TYPE], not {value!r}"
+                )
+        elif action.type is int:
+            (count if key in COUNTS else whole)(key, value)
+        elif action.type is float:
+            number(key, value)
+        elif getattr(action.type, "__name__", "") == "str2bool":
+            switch(key, value)
+
+
+def _is_triple(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == len(("FILE", "NAME", "TYPE"))
+        and all(isinstance(text, str) for text in value)
+    )
 
 
 def hint(key: str, value: Any) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import yaml
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.choices import check_choices, choices_of, hint
+from espnet_lenbias.options.choices import check_choices, check_config, choices_of, hint
 from espnet_lenbias.options.data_files import DATA, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.fast_yaml import read_config
@@ -196,6 +196,10 @@ def _read_config(
     for key in config:
         if key not in valid:
             _fail(parser, f"{path}: unknown option {key}{where_it_belongs(key, valid)}")
+    try:
+        check_config(parser, config)
+    except ValueError as e:
+        _fail(parser, f"{path}: {e}")
     return config
 
 

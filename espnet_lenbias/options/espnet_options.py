@@ -13,7 +13,7 @@ from espnet_lenbias.options.values import count, number, switch, whole
 # text of a translation.
 _PREFIXES = ("", "asr_")
 
-_COUNTS = (
+COUNTS = (
     "beam_size",
     "nbest",
     "batch_size",
@@ -56,7 +56,7 @@ def read_numbers(options: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: Names the option that must be one and is none.
     """
     read = dict(options)
-    for key in _COUNTS:
+    for key in COUNTS:
         if key in options:
             read[key] = count(key, options[key])
     for key in (*_WEIGHTS, *_LENGTHS):

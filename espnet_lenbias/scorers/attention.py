@@ -86,7 +86,7 @@ def project(attention: MultiHeadedAttention, x: torch.Tensor) -> KeysValues:
 
 def _by_head(attention: MultiHeadedAttention, x: torch.Tensor) -> torch.Tensor:
     """Divide what a linear layer gives among the heads: (..., D) to (..., h, d)."""
-    return x.view(*x.shape[:-1], attention.h, -1)
+    return x.view(*x.shape[:-1], attention.h, x.size(-1) // attention.h)
 
 
 def attend_labels(

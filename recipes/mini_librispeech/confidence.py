@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from local.measured import BUNDLED, MODELS, measuring_parser, read_measured
+from local.measured import (
+    BUNDLED,
+    MODELS,
+    load_measured,
+    measuring_parser,
+    read_measured,
+)
 from tqdm import tqdm
 
 import espnet_lenbias
@@ -85,9 +91,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     lines: list[Line] = []
     for path in args.models:
-        model = espnet_lenbias.Speech2Text.from_pretrained(
-            path, ctc_weight=0.0, lm_weight=0.0, confidence=COMBINED
-        )
+        model = load_measured(parser, path, confidence=COMBINED)
         for beam_size in args.beam_sizes:
             for search in args.searches:
                 model.nbest = beam_size  # all that the search gives is looked at

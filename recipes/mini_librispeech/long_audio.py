@@ -15,10 +15,9 @@ from itertools import product
 
 import numpy as np
 import soundfile
-from local.measured import MODELS, measuring_parser, read_measured
+from local.measured import MODELS, load_measured, measuring_parser, read_measured
 from tqdm import tqdm
 
-from espnet_lenbias import Speech2Text
 from espnet_lenbias.compare.utterances import Utterance
 from espnet_lenbias.decoding.cutting import CutOptions, cut
 from espnet_lenbias.options.audio_files import audio_rate, read_audio
@@ -59,23 +58,23 @@ def main(cmd: Sequence[str] | None = None) -> int:
     wait_passively()
     parser = get_parser()
     args = parser.parse_args(cmd)
+    if args.gap < 0:
+        parser.error(f"--gap must be 0 or more, not {args.gap:g}")
     logging.basicConfig(level=logging.ERROR)
-    try:
-        sets = read_measured(args, [args.model])
-    except (OSError, ValueError) as e:
-        parser.exit(2, f"{parser.prog}: error: {e}\n")
     # Here, not above: this loads torch.
     from espnet_lenbias.decoding.voice import load_detector
     from espnet_lenbias.espnet_compat import TooShortUttError
 
-    model = Speech2Text.from_pretrained(
-        args.model,
-        search="explicit_length",
-        beam_size=args.beam_size,
-        ctc_weight=0.0,
-        lm_weight=0.0,
+    try:
+        for silence, margin in product(args.silences, args.margins):
+            CutOptions(args.longest, silence, margin)
+        sets = read_measured(args, [args.model])
+        detector = load_detector()
+    except (OSError, ValueError) as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
+    model = load_measured(
+        parser, args.model, search="explicit_length", beam_size=args.beam_size
     )
-    detector = load_detector()
 
     def decode(audio: np.ndarray) -> str:
         try:

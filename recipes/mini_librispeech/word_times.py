@@ -17,20 +17,26 @@ from typing import Any
 import numpy as np
 import yaml
 from local.make_corpus import plan
-from local.measured import BUNDLED, HERE, MODELS, measuring_parser, read_measured
+from local.measured import (
+    BUNDLED,
+    HERE,
+    MODELS,
+    load_measured,
+    measuring_parser,
+    read_measured,
+)
 from local.spoken_words import word_starts
 from local.voices import check_engines
 from rapidfuzz.distance import Levenshtein
 from tqdm import tqdm
 
-import espnet_lenbias
 from espnet_lenbias.alignment import ctc
 from espnet_lenbias.compare.utterances import Utterance
 from espnet_lenbias.inference.times import ctc_of
 from espnet_lenbias.options.audio_files import read_audio
 from espnet_lenbias.options.posteriors import ATTENTION, CTC
 from espnet_lenbias.options.threads import wait_passively
-from espnet_lenbias.options.values import from_one
+from espnet_lenbias.options.values import finite, from_one
 from espnet_lenbias.report.tables import column, markdown_table, write_csv
 
 DEFAULT_LEAD = ctc.LEAD
@@ -57,7 +63,7 @@ def get_parser() -> argparse.ArgumentParser:
     add(
         "--ctc_leads",
         nargs="+",
-        type=float,
+        type=finite,
         default=[DEFAULT_LEAD],
         help="by how many frames CTC is taken to be late",
     )
@@ -78,12 +84,11 @@ def main(cmd: Sequence[str] | None = None) -> int:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     lines = []
     for path in args.models:
-        model = espnet_lenbias.Speech2Text.from_pretrained(
+        model = load_measured(
+            parser,
             path,
             search="explicit_length",
             beam_size=args.beam_size,
-            ctc_weight=0.0,
-            lm_weight=0.0,
             times=ATTENTION,
         )
         leads = [] if ctc_of(model) is None else args.ctc_leads

@@ -108,6 +108,11 @@ def main(cmd: Sequence[str] | None = None) -> None:
     except (OSError, ValueError) as e:
         sys.exit(f"compare.py: {e}")
     rows = make_rows(args.searches, args.beams, model.beam_search.n_vocab)
+    if not rows:
+        sys.exit(
+            f"compare.py: none of --beams is within espnet's limit, the vocabulary of "
+            f"{model.beam_search.n_vocab} labels"
+        )
     words = sum(len(s.reference.split()) for s in sentences) / len(sentences)
     heading = (
         f"{len(rows)} searches, {len(sentences)} sentences of {args.data.name} "

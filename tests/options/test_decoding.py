@@ -109,6 +109,26 @@ def test_an_option_twice_is_named_with_its_lines(parsed, capsys):
 @pytest.mark.parametrize(
     "line, message",
     [
+        ("seed: 1.5", "seed must be a whole number, not 1.5"),
+        ("seed: null", "seed must be a whole number, not None"),
+        ("num_workers: [1]", "num_workers must be a whole number, not [1]"),
+        ("ngpu: 0.5", "ngpu must be a whole number, not 0.5"),
+        ("beam_size: 3000000000", "beam_size must be 2147483647 at most, not 30000"),
+        (
+            "allow_variable_data_keys: null",
+            "allow_variable_data_keys must be true or false, not None",
+        ),
+        ("help: true", "help is an option of the command line alone"),
+        ("config: x", "config is an option of the command line alone"),
+        (
+            "data_path_and_name_and_type: wav.scp,speech,sound",
+            "data_path_and_name_and_type must be a list of lists [FILE, NAME, TYPE], "
+            "not 'wav.scp,speech,sound'",
+        ),
+        (
+            "data_path_and_name_and_type: [wav.scp, speech, sound]",
+            "data_path_and_name_and_type must be a list of lists [FILE, NAME, TYPE]",
+        ),
         (
             "log_level: LOUD",
             "log_level must be one of CRITICAL, ERROR, WARNING, INFO, DEB",

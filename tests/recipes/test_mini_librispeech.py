@@ -211,6 +211,30 @@ def test_lists_are_decoded_as_batches_of_the_same_texts(few, expected):
     assert sum(same) >= len(few) - 1
 
 
+# --- Mistakes -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "program, options, message",
+    [
+        ("long_audio.py", ["--gap", "-1"], "--gap must be 0 or more, not -1"),
+        ("long_audio.py", ["--margins", "-1"], "margin"),
+        ("long_audio.py", ["--model", "gone.zip"], "there is no model gone.zip"),
+        ("word_times.py", ["--ctc_leads", "nan"], "--ctc_leads: must be a finite numb"),
+        ("word_times.py", ["--models", "gone.zip"], "there is no model gone.zip"),
+        ("confidence.py", ["--models", "gone.zip"], "there is no model gone.zip"),
+    ],
+)
+def test_mistakes_of_the_measuring_programs(program, options, message, tmp_path):
+    command = [sys.executable, str(RECIPE / program), *options, "--utterances", "1"]
+    command += ["--output_dir", str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 2
+    assert f"{program}: error: " in run.stderr.splitlines()[-1]
+    assert message in run.stderr.splitlines()[-1]
+    assert "Traceback" not in run.stderr
+
+
 # --- The demo -------------------------------------------------------------------------
 
 

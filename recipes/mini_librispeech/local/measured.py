@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from espnet_lenbias.compare.utterances import Utterance, read_set, spread
 from espnet_lenbias.options.packed_model import check_tag
@@ -35,6 +36,19 @@ def measuring_parser(
     add("--sets", nargs="+", default=list(sets))
     add("--utterances", type=from_zero, default=0, help="of each set; 0: all")
     return parser
+
+
+def load_measured(parser: argparse.ArgumentParser, path: str, **options: Any) -> Any:
+    """Return a model without CTC and LM; exit with status 2 where there is none."""
+    # Here, not above: this loads torch.
+    from espnet_lenbias import Speech2Text
+
+    try:
+        return Speech2Text.from_pretrained(
+            path, ctc_weight=0.0, lm_weight=0.0, **options
+        )
+    except (OSError, ValueError) as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
 
 
 def read_measured(
