@@ -219,10 +219,10 @@ def test_lists_are_decoded_as_batches_of_the_same_texts(few, expected):
     [
         ("long_audio.py", ["--gap", "-1"], "--gap must be 0 or more, not -1"),
         ("long_audio.py", ["--margins", "-1"], "margin"),
-        ("long_audio.py", ["--model", "gone.zip"], "there is no model gone.zip"),
+        ("long_audio.py", ["--model", "gone.zip"], "there is no file gone.zip"),
         ("word_times.py", ["--ctc_leads", "nan"], "--ctc_leads: must be a finite numb"),
-        ("word_times.py", ["--models", "gone.zip"], "there is no model gone.zip"),
-        ("confidence.py", ["--models", "gone.zip"], "there is no model gone.zip"),
+        ("word_times.py", ["--models", "gone.zip"], "there is no file gone.zip"),
+        ("confidence.py", ["--models", "gone.zip"], "there is no file gone.zip"),
     ],
 )
 def test_mistakes_of_the_measuring_programs(program, options, message, tmp_path):
