@@ -5,7 +5,7 @@ another; then one of them is chosen, and the words of those that are left get co
 and times.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -37,6 +37,8 @@ from espnet_lenbias.posteriors.results import (
 )
 from espnet_lenbias.posteriors.temperature import at_temperature
 from espnet_lenbias.search.hypotheses import as_rated
+
+_BONUS = "length_bonus"  # the scorer of ESPnet's that gives all labels the same
 
 # (text, tokens, token ids, hypothesis); of s2t with one more text before the hypothesis.
 Result = tuple[Any, ...]
@@ -203,7 +205,7 @@ def _probabilities(
         of_words: What makes probabilities of words of those of labels.
     """
     text, tokens, token_ids, *_, hypothesis = result
-    labels = _of_labels(hypothesis, token_ids)
+    labels = _of_labels(hypothesis, token_ids) ** (1 / _total_weight(model))
     if smoothing:
         labels = without_smoothing(labels, smoothing, model.beam_search.n_vocab)
     if text is None:  # its words are its labels
@@ -211,6 +213,18 @@ def _probabilities(
     n_words = len(text.split())
     places = words_of_labels(tokens, n_words, model.tokenizer.tokens2text)
     return of_words(labels, places, n_words), labels
+
+
+def _total_weight(model: Any) -> float:
+    """Return the weights of all that score labels in a model's search together.
+
+    Scores are sums of log-probs by these weights. Divided by their total they are the
+    logarithm of a mean of probabilities, the geometric one.
+    """
+    search = model.beam_search
+    weights: Mapping[str, float] = getattr(search, "weights", {})
+    total = sum(weights.get(name, 0.0) for name in search.scorers if name != _BONUS)
+    return total if total > 0 else 1.0
 
 
 def _of_labels(hypothesis: Any, token_ids: Sequence[int]) -> Floats:

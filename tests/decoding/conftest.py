@@ -30,6 +30,10 @@ def slurm(tmp_path, monkeypatch) -> Path:
     return tmp_path / "sbatch"
 
 
+class Killed(BaseException):
+    """What no run expects, as it does not expect to be killed."""
+
+
 @pytest.fixture
 def interrupted_after(monkeypatch):
     """Return a context in which a run is interrupted after so many results.
@@ -44,11 +48,11 @@ def interrupted_after(monkeypatch):
 
         def add_some(self, key, row):
             if len(decoded) == count:
-                raise KeyboardInterrupt
+                raise Killed
             decoded.append(key)
             add(self, key, row)
 
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        with monkeypatch.context() as patch, pytest.raises(Killed):
             patch.setattr(ResultFolder, "add", add_some)
             yield decoded
 

@@ -114,6 +114,18 @@ def test_a_word_of_several_labels():
         assert hyp.word_confidence == pytest.approx([of_word])
 
 
+def test_scores_of_several_scorers_are_a_mean_of_their_probabilities(nbest):
+    """By weights of 1.6 in all: .9 is .9 ** 1.6 in the sum."""
+    for _, _, _, hyp in nbest:
+        hyp.label_scores = [1.6 * score for score in hyp.label_scores]
+    model, decode = fake_model(nbest, confidence="label_probability")
+    model.beam_search.scorers = dict.fromkeys(("decoder", "ctc", "lm", "length_bonus"))
+    weights = {"decoder": 0.7, "ctc": 0.3, "lm": 0.6, "length_bonus": 3.0, "ngram": 9.0}
+    model.beam_search.weights = weights
+    [(_, _, _, hyp)] = chosen(model, decode)
+    assert hyp.word_confidence == pytest.approx([0.9, 0.5])
+
+
 def test_label_smoothing_is_taken_back_where_confidences_are_combined(nbest):
     """Of e = .1 and 101 labels: .9 becomes 1, .1 + .001 - .0001 a ninth."""
     assert label_smoothing(fake_model(nbest, smoothing=0.1)[0]) == 0.1
