@@ -134,6 +134,9 @@ def _wav_seconds(path: Path, start: int) -> tuple[float, float]:
 
     Returns:
         Zeros for what is no WAV, and for one whose header does not tell.
+
+    Raises:
+        AudioError: There is more of it than the header says.
     """
     untold = 0.0, 0.0
     with path.open("rb") as f:
@@ -150,10 +153,22 @@ def _wav_seconds(path: Path, start: int) -> tuple[float, float]:
             if name == b"data":
                 if size >= _NO_SIZE or not byte_rate:
                     return untold
-                held = min(size, os.fstat(f.fileno()).st_size - body)
-                return size / byte_rate, held / byte_rate
+                held = os.fstat(f.fileno()).st_size - body
+                f.seek(body + size + size % 2)
+                if not start and _is_no_chunk(f.read(8)):
+                    raise AudioError(
+                        f"{path}: its header says {size / byte_rate:.2f} s, and "
+                        f"{held / byte_rate:.2f} s are there, as where a recorder has "
+                        "not come to its end: make it anew"
+                    )
+                return size / byte_rate, min(size, held) / byte_rate
             f.seek(body + size + size % 2)
     return untold
+
+
+def _is_no_chunk(head: bytes) -> bool:
+    """Tell whether what comes behind the samples of a WAV is neither a chunk nor zeros."""
+    return any(head) and not (head[:4].isascii() and head[:4].decode().isprintable())
 
 
 def _other_seconds(path: Path, info: Any) -> tuple[float, float]:
