@@ -53,7 +53,7 @@ def test_what_is_no_loss(missing, cut, tmp_path):
     path.write_bytes(whole[: len(whole) - missing])
     if cut:
         with pytest.raises(AudioError):
-        check_whole(path)
+            check_whole(path)
     else:
         check_whole(path)
 
@@ -206,7 +206,9 @@ def test_a_wav_that_goes_on_behind_its_end(tmp_path):
     path = tmp_path / "a.wav"
     whole = _noise(2, path, {"subtype": "PCM_16"})
     path.write_bytes(whole[: HEADER - 4] + struct.pack("<I", 2 * RATE) + whole[HEADER:])
-    with pytest.raises(AudioError, match=r"its header says 1.00 s, and 2.00 s are ther"):
+    with pytest.raises(
+        AudioError, match=r"its header says 1.00 s, and 2.00 s are ther"
+    ):
         check_whole(path)
     for more in (b"LIST\x04\0\0\0abcd", bytes(512)):
         path.write_bytes(whole + more)
