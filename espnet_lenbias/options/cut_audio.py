@@ -155,7 +155,7 @@ def _wav_seconds(path: Path, start: int) -> tuple[float, float]:
                     return untold
                 held = os.fstat(f.fileno()).st_size - body
                 f.seek(body + size + size % 2)
-                if not start and _is_no_chunk(f.read(8)):
+                if size and not start and _is_no_chunk(f.read(8)):
                     raise AudioError(
                         f"{path}: its header says {size / byte_rate:.2f} s, and "
                         f"{held / byte_rate:.2f} s are there, as where a recorder has "
