@@ -15,7 +15,6 @@ from espnet_lenbias.inference.heard import heard_by
 from espnet_lenbias.inference.model_checks import train_args_of
 from espnet_lenbias.inference.times import tell_times
 from espnet_lenbias.options.posteriors import (
-    COMBINED,
     LABEL_PROBABILITY,
     MBR,
     PosteriorOptions,
@@ -161,19 +160,16 @@ def confidence_of(
     Returns:
         A number from 0 to 1 for each word, and one for each label.
     """
-    words, labels = np.ones(1), np.ones(1)
+    result = nbest[rank - 1]
     if measure == LABEL_PROBABILITY:
-        words, labels = _probabilities(model, nbest[rank - 1], 0.0, word_probabilities)
-    elif measure == COMBINED:
-        smoothing = label_smoothing(model)
-        words, labels = _probabilities(
-            model, nbest[rank - 1], smoothing, products_of_words
-        )
-    if measure != LABEL_PROBABILITY:
-        temperature = options_of(model).posterior_temperature
-        words = words * word_confidence(nbest, rank, temperature)
-        labels = labels * label_confidence(nbest, rank, temperature)
-    return words, labels
+        return _probabilities(model, result, 0.0, word_probabilities)
+    temperature = options_of(model).posterior_temperature
+    words = np.array(word_confidence(nbest, rank, temperature))
+    labels = np.array(label_confidence(nbest, rank, temperature))
+    if measure == POSTERIOR:
+        return words, labels
+    probable = _probabilities(model, result, label_smoothing(model), products_of_words)
+    return np.sqrt(words * probable[0]), np.sqrt(labels * probable[1])
 
 
 def label_smoothing(model: Any) -> float:

@@ -84,7 +84,7 @@ def test_nothing_is_done_unless_it_is_asked_for(nbest):
     [
         ("posterior", [7 / 8, 1 / 2]),  # A is in .7 of .8, B in .4 at its place
         ("label_probability", [0.9, 0.5]),
-        ("combined", [0.9 * 7 / 8, 0.5 / 2]),
+        ("combined", [(0.9 * 7 / 8) ** 0.5, (0.5 / 2) ** 0.5]),
     ],
 )
 def test_confidence(confidence, expected, nbest):
@@ -104,7 +104,7 @@ def test_a_word_of_several_labels():
     expected = {
         "posterior": 0.8,
         "label_probability": (0.9 + 0.5) / 2,
-        "combined": 0.9 * 0.5 * 0.8,
+        "combined": (0.9 * 0.5 * 0.8) ** 0.5,
     }
     for confidence, of_word in expected.items():
         model, decode = fake_model(nbest, confidence=confidence)
@@ -132,7 +132,7 @@ def test_label_smoothing_is_taken_back_where_confidences_are_combined(nbest):
     model, decode = fake_model(nbest, smoothing=0.1, confidence="combined")
     [(_, _, _, hyp)] = chosen(model, decode)
     half = (0.5 - 0.001) / (0.9 - 0.001)
-    assert hyp.word_confidence == pytest.approx([7 / 8, half / 2])
+    assert hyp.word_confidence == pytest.approx([(7 / 8) ** 0.5, (half / 2) ** 0.5])
     model, decode = fake_model(nbest, smoothing=0.1, confidence="label_probability")
     assert chosen(model, decode)[0][-1].word_confidence == pytest.approx([0.9, 0.5])
 
