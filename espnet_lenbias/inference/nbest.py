@@ -17,6 +17,7 @@ from espnet_lenbias.inference.times import tell_times
 from espnet_lenbias.options.posteriors import (
     LABEL_PROBABILITY,
     MBR,
+    POSTERIOR,
     PosteriorOptions,
 )
 from espnet_lenbias.posteriors.distribution import Floats
