@@ -143,8 +143,13 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
         return [found[r] if isinstance(r, int) else r for r in results]
 
     def _searches_batches(self) -> bool:
-        """Tell whether the search takes the encoder outputs of several utterances."""
-        return decodes_batches() and self._can_batch_decode()
+        """Tell whether the search takes the encoder outputs of several utterances.
+
+        Where the encoder's layers have predictions of their own, ESPnet returns these
+        for an utterance alone.
+        """
+        has_own = getattr(self.asr_model.encoder, "interctc_layer_idx", None)
+        return decodes_batches() and self._can_batch_decode() and not has_own
 
     def _encodable(self, wave: Audio, name: str = "the audio") -> torch.Tensor:
         """Return the samples of an utterance, (samples,).

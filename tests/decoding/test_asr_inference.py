@@ -1,5 +1,6 @@
 """The drop-in command line: ESPnet's files, a line for every key, resuming."""
 
+import argparse
 import logging
 import os
 import re
@@ -15,6 +16,7 @@ import soundfile
 import torch
 import yaml
 from espnet2.bin import asr_inference as espnets
+from espnet2.tasks.asr import ASRTask
 
 from espnet_lenbias import ExplicitLengthBeamSearch
 from espnet_lenbias.bin import asr_inference
@@ -31,6 +33,7 @@ from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.search.log_best import LIMIT, UTTERANCE
 from tests.conftest import RATE, Model
 from tests.releases import needs_batches
+from tests.tiny import write_model
 
 MINI_LIBRISPEECH = Path(__file__).parents[2] / "recipes" / "mini_librispeech"
 DECODING = ["--beam_size", "4", "--ctc_weight", "0.3", "--num_workers", "0"]
@@ -1082,3 +1085,20 @@ def _fill_disk(monkeypatch, after: int) -> None:
         note(self, line)
 
     monkeypatch.setattr(result_folder.ResultFolder, "_note", note_some)
+
+
+@needs_batches
+def test_predictions_of_the_encoders_layers_whatever_the_batch(
+    transformer_model, wav_scp, tmp_path
+):
+    config = yaml.safe_load(transformer_model.config.read_text())
+    config["encoder_conf"] |= {"num_blocks": 2, "interctc_layer_idx": [1]}
+    config["model_conf"] = {"interctc_weight": 0.5}
+    folder = tmp_path / "model"
+    folder.mkdir()
+    model = Model(*write_model(folder, ASRTask, argparse.Namespace(**config)))
+    for size in ("1", "3"):
+        assert _run(model, wav_scp, tmp_path / size, "--batch_size", size) == 0
+    assert _files(tmp_path / "3") == _files(tmp_path / "1")
+    lines = _lines(tmp_path / "1", "encoder_interctc_layer1.txt")
+    assert len(lines) == 5
