@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from espnet_lenbias import __version__
-from espnet_lenbias.errors import OptionError, interrupted
+from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.interrupts import interrupted
 from espnet_lenbias.options.registry import OPTIONS, available_searches, search_options
 from espnet_lenbias.options.search_conf import POSSIBLE_VALUES
 from espnet_lenbias.options.standard_output import reader_may_go

@@ -1,8 +1,5 @@
 """The errors that this package raises, which its users may want to catch."""
 
-import signal
-import sys
-
 
 class OptionError(ValueError):
     """An option that this model, or this machine, cannot follow."""
@@ -26,19 +23,6 @@ class OtherRunError(ValueError):
 
 class Terminated(KeyboardInterrupt):
     """A signal that ends a run as Ctrl-C does; its number is the argument."""
-
-
-def interrupted(error: KeyboardInterrupt, goes_on: bool) -> int:
-    """Say that a command was interrupted; return its exit status.
-
-    Args:
-        error: What it was interrupted by.
-        goes_on: Whether the same command goes on where this one has ended.
-    """
-    rest = "; the same command decodes the rest" if goes_on else ""
-    print(f"interrupted{rest}", file=sys.stderr)
-    number: int = error.args[0] if isinstance(error, Terminated) else signal.SIGINT
-    return 128 + number  # as shells report a program that a signal has ended
 
 
 def in_a_line(error: BaseException) -> str:

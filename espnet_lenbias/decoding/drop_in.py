@@ -26,11 +26,12 @@ from espnet_lenbias.decoding.log_repeats import repeats_said_once
 from espnet_lenbias.decoding.older_results import remove_derived
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.decoding.run_log import FORMAT, kept_markers, log_kept
-from espnet_lenbias.errors import OptionError, OtherRunError, interrupted
+from espnet_lenbias.errors import OptionError, OtherRunError
 from espnet_lenbias.espnet_compat import commandline, decodes_batches
 from espnet_lenbias.options.data_files import data_taken, utterances
 from espnet_lenbias.options.decoding import get_parser, parse, show_cause
 from espnet_lenbias.options.espnet_tools import Tool
+from espnet_lenbias.options.interrupts import interrupted
 from espnet_lenbias.options.output_folder import NO_ROOM
 from espnet_lenbias.options.posteriors import check_times
 from espnet_lenbias.options.run_options import run_options

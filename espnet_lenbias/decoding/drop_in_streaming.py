@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 from espnet_lenbias.decoding import drop_in
-from espnet_lenbias.errors import OptionError, interrupted
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.decoding import get_parser, parse
 from espnet_lenbias.options.espnet_tools import Tool
+from espnet_lenbias.options.interrupts import interrupted
 from espnet_lenbias.options.online import check_online
 from espnet_lenbias.options.standard_output import reader_may_go
 
