@@ -31,8 +31,10 @@ def attention_spans(attention: Floats, seconds: float) -> list[Span]:
         (N,) spans of frames, which do not overlap.
 
     Raises:
-        NotAlignedError: There are fewer frames than labels.
+        NotAlignedError: There are fewer frames than labels, or NaN.
     """
+    if np.isnan(attention).any():
+        raise NotAlignedError("the attention holds NaN")
     _, n_labels, n_frames = attention.shape
     if n_labels > n_frames:
         raise NotAlignedError(

@@ -53,8 +53,10 @@ def best_path(log_probs: torch.Tensor, labels: Sequence[int], blank: int) -> lis
         (T,) labels and blanks.
 
     Raises:
-        NotAlignedError: There are fewer frames than the labels take.
+        NotAlignedError: There are fewer frames than the labels take, or NaN.
     """
+    if bool(log_probs.isnan().any()):
+        raise NotAlignedError("CTC gives NaN")
     from torchaudio.functional import forced_align  # not needed where nobody asks
 
     repeats = sum(a == b for a, b in pairwise(labels))

@@ -21,6 +21,7 @@ from espnet_lenbias.inference.audio_checks import (
 )
 from espnet_lenbias.inference.ctc_checks import train_config
 from espnet_lenbias.inference.search_option import SearchOptionMixin
+from espnet_lenbias.inference.source_text import checked_ids
 from espnet_lenbias.inference.symbols import Symbols, check_symbol
 
 logger = logging.getLogger(__name__)
@@ -86,11 +87,16 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
         Raises:
             AudioError: The utterance is empty, holds NaN or infinity, or has several
                 channels.
+            TypeError: The previous text is neither text nor an array of token ids.
+            ValueError: It holds others than those of the model.
         """
         if isinstance(speech, (list, tuple)):
             raise TypeError(
                 "the audio is a list: give one utterance, or call batch_decode"
             )
+        text_prev = args[0] if args else kwargs.get("text_prev")
+        if text_prev is not None and not isinstance(text_prev, str):
+            checked_ids(text_prev, self.beam_search.n_vocab, "text_prev")
         return super().__call__(self._heard(speech), *args, **kwargs)
 
     def batch_decode(
@@ -119,6 +125,11 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
             )
         failed: list[int] = []
         if isinstance(speech, Audio):
+            if speech.ndim == 2 and len(speech) > speech.shape[1]:  # each takes 30 s
+                raise AudioError(
+                    f"the audio is of shape {tuple(speech.shape)}: give (utterances, "
+                    "samples), or (samples,) to the model itself"
+                )
             for i, wave in enumerate(speech):
                 alone = len(speech) == 1
                 _check(wave, "the audio" if alone else f"utterance {i} of the batch")

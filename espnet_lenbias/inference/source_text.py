@@ -1,4 +1,4 @@
-"""Source text that is handed to a translator: as text, or as token ids."""
+"""Text that is handed to a model beside audio, or in its place: also as token ids."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,6 +36,21 @@ def source_ids(
                 "give the array of its token ids"
             )
         text = preprocess("", {"src_text": text})["src_text"]
+    return checked_ids(text, n_tokens, name)
+
+
+def checked_ids(text: Any, n_tokens: int, name: str) -> torch.Tensor | np.ndarray:
+    """Return token ids, (L,), if these are such.
+
+    Args:
+        text: An array.
+        n_tokens: How many tokens there are.
+        name: What a message calls it.
+
+    Raises:
+        TypeError: It is something else.
+        ValueError: There is nothing in it, or what is no token id.
+    """
     is_array = isinstance(text, torch.Tensor | np.ndarray)
     if is_array and text.ndim and not len(text):
         raise ValueError(f"{name} is empty")

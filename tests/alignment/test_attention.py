@@ -85,6 +85,11 @@ def test_heads_are_averaged():
     assert attention_spans(np.stack([vague, sure]), 0.04) == [Span(0, 1), Span(1, 4)]
 
 
+def test_nan():
+    with pytest.raises(NotAlignedError, match="the attention holds NaN"):
+        attention_spans(np.full((1, 2, 4), np.nan), 0.04)
+
+
 def test_more_labels_than_frames():
     with pytest.raises(NotAlignedError, match="3 labels, the end counted, .* 2 frames"):
         attention_spans(np.full((1, 3, 2), 0.5), 0.04)

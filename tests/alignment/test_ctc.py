@@ -20,6 +20,13 @@ def certain(*frames: int) -> torch.Tensor:
     )
 
 
+def test_nan():
+    log_probs = certain(A, BLANK, B)
+    log_probs[1, 1] = torch.nan
+    with pytest.raises(NotAlignedError, match="CTC gives NaN"):
+        ctc_spans(log_probs, [A, B], BLANK, 0.04)
+
+
 def said_by(path, blank: int) -> list[int]:
     """Return the labels that a path puts out."""
     return [label for label, _ in itertools.groupby(path) if label != blank]

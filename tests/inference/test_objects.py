@@ -300,3 +300,28 @@ def test_mask_ctc_and_the_tool_for_transducers_say_so():
 def test_a_packed_model_of_another_tool():
     with pytest.raises(OptionError, match="is a model of asr_inference, not of st_"):
         st.Speech2Text.from_pretrained(str(bundled("asr_transformer")), ctc_weight=0.0)
+
+
+# --- Transcripts ----------------------------------------------------------------------
+
+
+def test_a_transcript_beside_the_audio(model_of, waves):
+    model = slu.Speech2Understand(
+        **model_of("slu_transcript").files, search="explicit_length", beam_size=2
+    )
+    found = texts(model(waves["utt3"], torch.tensor([2, 3])))
+    assert texts(model(waves["utt3"], transcript=np.array([2, 3]))) == found
+    for transcript, kind, message in (
+        ("A B", TypeError, "transcript is of type str: give"),
+        ([2, 3], TypeError, "transcript is of type list"),
+        (np.array([0.5]), TypeError, "transcript is of type float64"),
+        (torch.tensor([10**6]), ValueError, "transcript holds token ids from 1000000"),
+    ):
+        with pytest.raises(kind, match=message):
+            model(waves["utt3"], transcript)
+
+
+def test_a_transcript_for_a_model_without(model_of, waves):
+    model = slu.Speech2Understand(**model_of("slu").files, beam_size=2)
+    with pytest.raises(ValueError, match="trained without transcripts, and takes none"):
+        model(waves["utt3"], torch.tensor([2]))

@@ -66,6 +66,36 @@ def test_symbols_that_come_with_the_audio(search, key, build, waves):
     assert model(waves["utt4"], text_prev="A \u4f60 B")
 
 
+@pytest.mark.parametrize(
+    "text, kind, message",
+    [
+        (np.array([999]), ValueError, "text_prev holds token ids from 999 to 999"),
+        (
+            np.array([0.5]),
+            TypeError,
+            "text_prev is of type float64: give a text, or an",
+        ),
+        (["A"], TypeError, "text_prev is of type list: give a text, or an array"),
+    ],
+)
+def test_previous_texts_that_are_none(text, kind, message, build, waves):
+    model = build(search="explicit_length")
+    for given in ((text,), {"text_prev": text}):
+        args, kwargs = (given, {}) if isinstance(given, tuple) else ((), given)
+        with pytest.raises(kind, match=message):
+            model(waves["utt4"], *args, **kwargs)
+    assert model(waves["utt4"], text_prev=np.array([5, 6]))
+
+
+@needs_batches
+def test_a_recording_of_two_channels_is_no_batch(build):
+    model = build(search="explicit_length")
+    with pytest.raises(
+        AudioError, match=r"of shape \(30000, 2\): give \(utterances, sam"
+    ):
+        model.batch_decode(np.zeros((30000, 2)))
+
+
 @needs_batches
 def test_symbols_that_come_with_a_batch(build, waves):
     model = build(search="explicit_length")

@@ -53,7 +53,7 @@ def test_a_step_launches_little_whatever_the_utterances(
 def test_lines_that_launch_most_are_named(launch_counts):
     text = launch_counts("--models", "lstm", "--utterances", "2", "--lines", "2")
     assert text.count("lstm, ") == 2
-    assert "scorers/rnn.py:" in text
+    assert "scorers/products.py:" in text
 
 
 @pytest.mark.parametrize("options", [["--steps", "1"], ["--utterances", "0"]], ids=str)

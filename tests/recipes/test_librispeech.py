@@ -52,7 +52,7 @@ ROWS = {
     "simple_rectified": ("simple", {"label_smoothing": 0.1}),
     "explicit_length_rectified": ("explicit_length", {"label_smoothing": 0.1}),
     "simple_mbr": ("simple", {}),
-    "explicit_length_mbr": ("explicit_length", {}),
+    "explicit_length_mbr": ("explicit_length", {"exact_nbest": True}),
     "explicit_length": ("explicit_length", {}),
     "optimal": ("explicit_length", {"score_threshold": 8.0}),
 }
