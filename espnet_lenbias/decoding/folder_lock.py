@@ -73,5 +73,5 @@ def _holder(lock: int) -> str:
             f"{who['program']}, process {who['pid']} on {who['host']}, since "
             f"{who['since']}"
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return "which has not said who it is"

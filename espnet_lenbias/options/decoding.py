@@ -167,7 +167,7 @@ def peek_config(path: str | Path | None) -> Mapping[str, Any]:
     Of one that cannot be read, nothing: the tool's own parser tells.
     """
     config = None
-    with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
+    with suppress(OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError):
         config = yaml.safe_load(Path(path).read_text("utf-8")) if path else None
     return config if isinstance(config, dict) else {}
 
@@ -188,7 +188,7 @@ def _read_config(
         _fail(parser, f"config: {path} cannot be read: {e.strerror}")
     except OptionError as e:
         _fail(parser, str(e))
-    except (yaml.YAMLError, UnicodeDecodeError) as e:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
         _fail(parser, f"{path}: not a yaml file: {' '.join(str(e).split())}")
     if not isinstance(config, dict):
         _fail(parser, f"{path}: a decode config holds `option: value` lines")

@@ -15,7 +15,7 @@ def read_run_options(path: Path) -> Mapping[str, str] | None:
     with path.open(encoding="utf-8", errors="replace") as lines:
         try:
             options = json.loads(lines.readline())
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     is_options = isinstance(options, dict) and all(
         isinstance(value, str) for value in options.values()
@@ -32,7 +32,7 @@ def read_rows(path: Path) -> dict[str, dict[str, str]]:
     with path.open(encoding="utf-8", errors="replace") as lines:
         next(lines, None)
         for line in lines:
-            with suppress(ValueError):
+            with suppress(ValueError, RecursionError):
                 match json.loads(line):
                     case [str(key), {**row}, *_]:
                         rows[key] = {str(name): str(row[name]) for name in row}

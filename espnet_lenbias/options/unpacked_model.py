@@ -92,7 +92,14 @@ def read_listing(folder: Path) -> tuple[dict[str, str], str]:
         places = {str(folder / name): name for name in checksums}
         if not files or not set(files.values()) <= places.keys():
             return {}, ""
-    except (OSError, ValueError, LookupError, AttributeError, TypeError):
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        TypeError,
+        RecursionError,
+    ):
         return {}, ""  # there is none yet, or that of an older release
     for path, name in places.items():
         try:

@@ -81,6 +81,9 @@ def _value(text: str) -> Any:
         return text
 
 
+_NO_MODEL = (zipfile.BadZipFile, yaml.YAMLError, RecursionError)
+
+
 def _has_lm(options: Mapping[str, str]) -> bool:
     """Tell whether a language model can have taken part."""
     if options.get("lm_train_config", "None") != "None":
@@ -92,5 +95,5 @@ def _has_lm(options: Mapping[str, str]) -> bool:
         with zipfile.ZipFile(tag) as packed:
             meta = yaml.safe_load(packed.read("meta.yaml"))
         return "lm_train_config" in meta["yaml_files"]
-    except (OSError, KeyError, TypeError, zipfile.BadZipFile, yaml.YAMLError):
+    except (*_NO_MODEL, OSError, KeyError, TypeError):
         return True  # of the model zoo, or gone: the weight is all that is known

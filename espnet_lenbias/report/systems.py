@@ -91,7 +91,7 @@ def read_config(path: Path) -> dict[str, Any]:
     """
     try:
         config = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-    except (yaml.YAMLError, UnicodeDecodeError) as e:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
         raise ValueError(f"{path}: not a yaml file: {e}") from e
     if not isinstance(config, dict):
         raise ValueError(f"{path}: a decode config holds `option: value` lines")

@@ -250,15 +250,19 @@ def test_a_checkpoint_that_cannot_be_fetched(monkeypatch):
 def test_a_rival_that_was_killed_goes_on(tmp_path):
     """What has no line in all of its files is decoded again; half lines go."""
     rival = _module("rival")
-    for name in ("text", "steps", "score", "token_int", "seconds"):
+    for name in ("text", "steps", "score", "token_int", "seconds", "audio"):
         (tmp_path / name).write_text("a x\nb y\n")
     with (tmp_path / "text").open("a") as f:
         f.write("c z\n")
     with (tmp_path / "steps").open("a") as f:
         f.write("c 1")  # it died here
-    assert rival.already_done(tmp_path) == {"a", "b"}
+    assert rival.already_done(tmp_path, {"a": "x", "b": "y"}) == {"a", "b"}
     assert (tmp_path / "text").read_text() == "a x\nb y\n"
     assert (tmp_path / "steps").read_text() == "a x\nb y\n"
+    # other audio of that name, and audio that is not named any more
+    assert rival.already_done(tmp_path, {"a": "z", "b": "y"}) == {"b"}
+    assert (tmp_path / "text").read_text() == "b y\n"
+    assert rival.already_done(tmp_path, {"a": "x"}) == set()
 
 
 def test_a_rival_that_is_not_installed(english, tmp_path, monkeypatch):

@@ -98,9 +98,10 @@ def test_configs_that_are_wrong(tmp_path, config, message):
         read(tmp_path, config)
 
 
-def test_a_file_that_is_no_yaml(tmp_path):
+@pytest.mark.parametrize("text", ["beam_size: [", "[" * 100_000], ids=["half", "deep"])
+def test_a_file_that_is_no_yaml(text, tmp_path):
     path = tmp_path / "decode.yaml"
-    path.write_text("beam_size: [")
+    path.write_text(text)
     with pytest.raises(ValueError, match="decode.yaml: not a yaml file"):
         read_config(path)
 

@@ -5,9 +5,10 @@ again, this decodes what is missing.
 """
 
 import argparse
+import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from tqdm import tqdm
 from espnet_lenbias.options.audio_files import WHISPER_WINDOW as WINDOW
 from espnet_lenbias.report.scoring import read_text
 
-_FILES = ("text", "steps", "score", "token_int", "seconds")
+_FILES = ("text", "steps", "score", "token_int", "seconds", "audio")
 
 
 class Output(NamedTuple):
@@ -95,7 +96,8 @@ def main() -> None:
     audio = read_text(args.wav_scp)
     results = args.out / "1best_recog"
     results.mkdir(parents=True, exist_ok=True)
-    done = already_done(results)
+    of = {key: _as_it_is(path) for key, path in audio.items()}
+    done = already_done(results, of)
     todo = [key for key in audio if key not in done]
     print(f"{len(audio) - len(todo)} of {len(audio)} utterances are decoded already")
     if not todo:
@@ -108,13 +110,27 @@ def main() -> None:
         start = time.perf_counter()
         output = rival.decode(samples[:WINDOW], args.beam_size)
         seconds = f"{time.perf_counter() - start:.3f}"
-        for name, value in zip(_FILES, (*output, seconds), strict=True):
+        for name, value in zip(_FILES, (*output, seconds, of[key]), strict=True):
             with (results / name).open("a", encoding="utf-8") as f:
                 f.write(f"{key} {value}\n")
 
 
-def already_done(results: Path) -> set[str]:
-    """Return what has a line in all files; other lines, of a run that was killed, go."""
+def _as_it_is(path: str) -> str:
+    """Return what tells an audio file from another one, or from what it was before."""
+    found = os.stat(path)
+    return f"{os.path.realpath(path)} {found.st_size} {found.st_mtime_ns}"
+
+
+def already_done(results: Path, audio: Mapping[str, str]) -> set[str]:
+    """Return what has a line in all files; other lines go.
+
+    Those are of a run that was killed, or of audio that was another, or is no longer
+    there.
+
+    Args:
+        results: The folder.
+        audio: What each utterance is decoded from, by its key.
+    """
     lines: dict[str, dict[str, str]] = {}
     for name in _FILES:
         path = results / name
@@ -122,6 +138,7 @@ def already_done(results: Path) -> set[str]:
         whole = [line for line in text.split("\n")[:-1] if line]  # the last may be half
         lines[name] = {line.split(" ", 1)[0]: line for line in whole}
     done = set.intersection(*(set(found) for found in lines.values()))
+    done = {key for key in done if lines["audio"][key] == f"{key} {audio.get(key)}"}
     for name, found in lines.items():
         kept = "".join(f"{line}\n" for key, line in found.items() if key in done)
         (results / name).write_text(kept, "utf-8")
