@@ -568,6 +568,21 @@ def _fails(capsys, *options: str) -> str:
     return error
 
 
+def test_a_mistake_that_workers_find_is_one_line(
+    transformer_model, rnn_model, wav_scp, tmp_path
+):
+    options = _options(transformer_model, str(tmp_path / "out"))
+    options[options.index("wav.scp,speech,sound")] = f"{wav_scp},speech,sound"
+    options[options.index(str(transformer_model.weights))] = str(rnn_model.weights)
+    code = "import sys; from espnet_lenbias.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "decode", "--nj", "1", *options]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 2
+    assert "asr_model_file: " in run.stderr.splitlines()[-1]
+    assert "Traceback" not in run.stderr
+    assert "Compute Failed" not in run.stderr
+
+
 @pytest.mark.parametrize(
     "options, message",
     [

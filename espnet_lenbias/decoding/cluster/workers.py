@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _LOCAL_DEFAULTS = {
     "threads_per_worker": 1,
     "memory_limit": 0,
-    "silence_logs": logging.ERROR,  # as for jobs
+    "silence_logs": logging.CRITICAL,  # what a worker raises is raised here, too
 }
 _JOB_DEFAULTS = {"cores": 1, "processes": 1}
 
