@@ -2,8 +2,10 @@
 
 import multiprocessing
 import os
+import re
+import signal
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from multiprocessing.connection import wait
 from typing import Any
@@ -12,11 +14,20 @@ import torch
 
 from espnet_lenbias.decoding.pieces import PieceReader
 from espnet_lenbias.decoding.preprocessing import build_preprocessing, check_transcript
-from espnet_lenbias.decoding.utterances import Batch, Utterances, reason
+from espnet_lenbias.decoding.utterances import (
+    Batch,
+    Read,
+    Unreadable,
+    Utterances,
+    reason,
+)
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
 from espnet_lenbias.options.data_files import DATA, check_texts
 from espnet_lenbias.options.segments import Segment, cut_data
+
+# How torch says that a worker was killed.
+_WORKER_DIED = re.compile(r"DataLoader worker .* (exited unexpectedly|is killed by)")
 
 
 def build_dataset(
@@ -81,14 +92,57 @@ def _unreadable(
 def read_batches(
     dataset: Utterances, batches: Sequence[Sequence[str]], num_workers: int
 ) -> Generator[Batch, None, None]:
-    """Read batches of utterances in order, ahead of time by workers, until closed."""
-    yield from torch.utils.data.DataLoader(
-        dataset,
-        batch_sampler=map(list, batches),
-        num_workers=num_workers,
-        collate_fn=list,
-        worker_init_fn=_end_with_parent,
+    """Read batches of utterances in order, ahead of time by workers, until closed.
+
+    An utterance whose reading kills a worker is unreadable, and costs no other.
+    """
+    done = 0
+    while done < len(batches):
+        try:
+            for batch in _read(dataset, batches[done:], num_workers):
+                done += 1
+                yield batch
+        except RuntimeError as e:
+            if not _WORKER_DIED.search(str(e)):
+                raise
+            # which one it was at, nobody knows
+            yield [_read_alone(dataset, key) for key in batches[done]]
+            done += 1
+
+
+def _read_alone(dataset: Utterances, key: str) -> Read:
+    """Read an utterance by a worker of its own."""
+    try:
+        [[read]] = _read(dataset, [[key]], 1)
+    except RuntimeError as e:
+        if not _WORKER_DIED.search(str(e)):
+            raise
+        return Read(
+            key,
+            Unreadable("the process that read it was killed: was there enough memory?"),
+        )
+    return read
+
+
+def _read(
+    dataset: Utterances, batches: Sequence[Sequence[str]], num_workers: int
+) -> Iterator[Batch]:
+    """Read batches by workers; that one of them has died shows at the next batch."""
+    before = signal.getsignal(signal.SIGCHLD)
+    batches_read = iter(
+        torch.utils.data.DataLoader(
+            dataset,
+            batch_sampler=map(list, batches),
+            num_workers=num_workers,
+            collate_fn=list,
+            worker_init_fn=_end_with_parent,
+        )
     )
+    in_main = threading.current_thread() is threading.main_thread()
+    if in_main and before is not None:
+        # torch's own would raise in the midst of whatever is decoded just then
+        signal.signal(signal.SIGCHLD, before)
+    yield from batches_read
 
 
 def _end_with_parent(_: int) -> None:

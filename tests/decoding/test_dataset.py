@@ -1,14 +1,18 @@
 """How utterances are read."""
 
+import itertools
 import os
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from espnet_lenbias.decoding.utterances import Unreadable, Utterances
+from espnet_lenbias.decoding.dataset import read_batches
+from espnet_lenbias.decoding.utterances import Read, Unreadable, Utterances
 from espnet_lenbias.espnet_compat import ESPnetDataset
 
 # Reads more than a pipe holds, so the reader waits for somebody to take it; then is
@@ -50,6 +54,27 @@ def test_readers_end_with_the_run(tmp_path):
     while runs(pid) and time.monotonic() < until:
         time.sleep(0.1)
     assert not runs(pid)
+
+
+class Deadly:
+    """Utterances, of which "bad" kills what reads it."""
+
+    def __getitem__(self, key):
+        if key == "bad":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Read(key, {"speech": np.zeros(3)})
+
+
+def test_what_kills_its_reader_costs_no_other(monkeypatch):
+    from torch.utils.data import _utils
+
+    monkeypatch.setattr(_utils, "MP_STATUS_CHECK_INTERVAL", 0.5)
+    batches = [["a"], ["b", "bad", "c"], ["d"], ["bad"], ["e"]]
+    read = list(read_batches(Deadly(), batches, 1))
+    assert [[one.key for one in batch] for batch in read] == batches
+    for one in itertools.chain(*read):
+        assert isinstance(one.data, Unreadable) == (one.key == "bad")
+    assert "was killed: was there enough memory?" in read[3][0].data.reason
 
 
 @pytest.mark.parametrize("kind", ["sound", "kaldi_ark", "npy"])
