@@ -26,8 +26,10 @@ from espnet_lenbias.espnet_compat import ESPnetDataset
 from espnet_lenbias.options.data_files import DATA, check_texts
 from espnet_lenbias.options.segments import Segment, cut_data
 
-# How torch says that a worker was killed.
-_WORKER_DIED = re.compile(r"DataLoader worker .* (exited unexpectedly|is killed by)")
+# What is said where a worker was killed: by torch, and by the pipe that it wrote into.
+_WORKER_DIED = re.compile(
+    "DataLoader worker .* (exited unexpectedly|is killed by)|got end of file"
+)
 
 
 def build_dataset(
@@ -102,20 +104,25 @@ def read_batches(
             for batch in _read(dataset, batches[done:], num_workers):
                 done += 1
                 yield batch
-        except RuntimeError as e:
-            if not _WORKER_DIED.search(str(e)):
+        except (RuntimeError, OSError, EOFError) as e:
+            if not _is_of_a_death(e):
                 raise
             # which one it was at, nobody knows
             yield [_read_alone(dataset, key) for key in batches[done]]
             done += 1
 
 
+def _is_of_a_death(error: Exception) -> bool:
+    """Tell whether an error is that a worker was killed."""
+    return isinstance(error, EOFError) or bool(_WORKER_DIED.search(str(error)))
+
+
 def _read_alone(dataset: Utterances, key: str) -> Read:
     """Read an utterance by a worker of its own."""
     try:
         [[read]] = _read(dataset, [[key]], 1)
-    except RuntimeError as e:
-        if not _WORKER_DIED.search(str(e)):
+    except (RuntimeError, OSError, EOFError) as e:
+        if not _is_of_a_death(e):
             raise
         return Read(
             key,
@@ -142,7 +149,27 @@ def _read(
     if in_main and before is not None:
         # torch's own would raise in the midst of whatever is decoded just then
         signal.signal(signal.SIGCHLD, before)
+    if num_workers:
+        _end_together(batches_read)
     yield from batches_read
+
+
+def _end_together(reader: Any) -> None:
+    """Have what one of torch's workers has left half written end the waiting for it.
+
+    Who reads a pipe waits for the rest of a message as long as anybody can write it: this
+    process itself, and the other workers, who wait for the one that has died.
+    """
+    reader._worker_result_queue._writer.close()
+    workers = list(reader._workers)
+
+    def watch() -> None:
+        wait([worker.sentinel for worker in workers])
+        if any(worker.exitcode for worker in workers):
+            for worker in workers:
+                worker.kill()
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _end_with_parent(_: int) -> None:

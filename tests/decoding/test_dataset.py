@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -75,6 +76,31 @@ def test_what_kills_its_reader_costs_no_other(monkeypatch):
     for one in itertools.chain(*read):
         assert isinstance(one.data, Unreadable) == (one.key == "bad")
     assert "was killed: was there enough memory?" in read[3][0].data.reason
+
+
+class DeadlySoon(Deadly):
+    """The reader is killed while it hands "soon" over, of which a pipe holds a part."""
+
+    def __getitem__(self, key):
+        if key == "soon":
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
+            return Read(key, {"speech": np.zeros(2**22)})
+        return super().__getitem__(key)
+
+
+@pytest.mark.parametrize("num_workers", [1, 2])
+def test_a_reader_that_is_killed_in_the_midst_of_handing_over(num_workers, monkeypatch):
+    from torch.utils.data import _utils
+
+    monkeypatch.setattr(_utils, "MP_STATUS_CHECK_INTERVAL", 0.5)
+    batches = [["a"], ["soon"], ["b"], ["c"], ["d"]]
+    read = read_batches(DeadlySoon(), batches, num_workers)
+    found = [next(read)]
+    time.sleep(1.5)  # as a search takes
+    found += list(read)
+    assert [[one.key for one in batch] for batch in found] == batches
+    for one in itertools.chain(*found):
+        assert one.key == "soon" or not isinstance(one.data, Unreadable)
 
 
 @pytest.mark.parametrize("kind", ["sound", "kaldi_ark", "npy"])
