@@ -63,6 +63,7 @@ _LOOKS: dict[tuple[str, tuple[str, ...]], Look] = {
     (PROPOSED, ("label_smoothing",)): Look("#2166AC", "D", "--"),
     (SIMPLE, (MBR,)): Look("#FB9A99", "^", "-."),
     (PROPOSED, (MBR,)): Look("#08306B", "d", ":"),
+    (PROPOSED, ("exact_nbest", MBR)): Look("#08306B", "d", ":"),
 }
 _OTHER = "#999999"
 
