@@ -161,13 +161,16 @@ def _end_together(reader: Any) -> None:
     process itself, and the other workers, who wait for the one that has died.
     """
     reader._worker_result_queue._writer.close()
-    workers = list(reader._workers)
+    running = {worker.sentinel: worker for worker in reader._workers}
 
     def watch() -> None:
-        wait([worker.sentinel for worker in workers])
-        if any(worker.exitcode for worker in workers):
-            for worker in workers:
-                worker.kill()
+        while running:
+            for sentinel in wait(list(running)):
+                ended = running.pop(sentinel)
+                ended.join()  # its pipe is closed a moment before it has ended
+                if ended.exitcode:
+                    for worker in running.values():
+                        worker.kill()
 
     threading.Thread(target=watch, daemon=True).start()
 
