@@ -25,6 +25,7 @@ _MATRICES = {
     "torch.nn.modules.rnn.LSTMCell": ("weight_ih", "weight_hh"),
     "whisper.model.Linear": ("weight",),
 }
+_LARGE = 2**18  # numbers of a matrix; the usual products with smaller ones are as fast
 _SAMPLE = 64  # numbers of a matrix that tell whether it has changed
 
 
@@ -143,7 +144,12 @@ def _matrices(module: torch.nn.Module) -> tuple[str, ...]:
 
 def _may_be_laid_out(matrix: torch.Tensor) -> bool:
     """Tell whether there is such a product with a matrix."""
-    return matrix.device.type == "cpu" and _has_products() and _multiplies(matrix.dtype)
+    return (
+        matrix.device.type == "cpu"
+        and matrix.numel() >= _LARGE
+        and _has_products()
+        and _multiplies(matrix.dtype)
+    )
 
 
 def _as_laid_out(matrix: torch.Tensor, before: _LaidOut | None) -> _LaidOut:

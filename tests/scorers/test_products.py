@@ -278,3 +278,12 @@ def test_a_model_that_is_gone_leaves_nothing(layer):
     del other
     gc.collect()
     assert len(products._laid_out) == before + 1
+
+
+@torch.no_grad()
+def test_small_matrices_are_left(layer, monkeypatch):
+    monkeypatch.setattr(products, "_LARGE", V * D + 1)
+    lay_out(layer)
+    assert not is_laid_out(layer)
+    x = torch.randn(3, D)
+    assert torch.equal(linear(layer, x), layer(x))
