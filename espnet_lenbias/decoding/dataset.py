@@ -32,6 +32,10 @@ _WORKER_DIED = re.compile(
 )
 
 
+class _WorkerDiedError(Exception):
+    """A worker was killed while it read."""
+
+
 def build_dataset(
     data_path_and_name_and_type: Sequence[tuple[str, str, str]],
     task: Any,
@@ -104,26 +108,17 @@ def read_batches(
             for batch in _read(dataset, batches[done:], num_workers):
                 done += 1
                 yield batch
-        except (RuntimeError, OSError, EOFError) as e:
-            if not _is_of_a_death(e):
-                raise
+        except _WorkerDiedError:
             # which one it was at, nobody knows
             yield [_read_alone(dataset, key) for key in batches[done]]
             done += 1
-
-
-def _is_of_a_death(error: Exception) -> bool:
-    """Tell whether an error is that a worker was killed."""
-    return isinstance(error, EOFError) or bool(_WORKER_DIED.search(str(error)))
 
 
 def _read_alone(dataset: Utterances, key: str) -> Read:
     """Read an utterance by a worker of its own."""
     try:
         [[read]] = _read(dataset, [[key]], 1)
-    except (RuntimeError, OSError, EOFError) as e:
-        if not _is_of_a_death(e):
-            raise
+    except _WorkerDiedError:
         return Read(
             key,
             Unreadable("the process that read it was killed: was there enough memory?"),
@@ -134,7 +129,11 @@ def _read_alone(dataset: Utterances, key: str) -> Read:
 def _read(
     dataset: Utterances, batches: Sequence[Sequence[str]], num_workers: int
 ) -> Iterator[Batch]:
-    """Read batches by workers; that one of them has died shows at the next batch."""
+    """Read batches by workers.
+
+    Raises:
+        _WorkerDiedError: One of them was killed; it shows at the next batch.
+    """
     before = signal.getsignal(signal.SIGCHLD)
     batches_read = iter(
         torch.utils.data.DataLoader(
@@ -151,7 +150,12 @@ def _read(
         signal.signal(signal.SIGCHLD, before)
     if num_workers:
         _end_together(batches_read)
-    yield from batches_read
+    try:
+        yield from batches_read
+    except (RuntimeError, OSError, EOFError) as e:
+        if isinstance(e, EOFError) or _WORKER_DIED.search(str(e)):
+            raise _WorkerDiedError from e
+        raise
 
 
 def _end_together(reader: Any) -> None:

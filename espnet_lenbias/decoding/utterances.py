@@ -68,6 +68,7 @@ class Utterances(torch.utils.data.Dataset[Any]):
         self.train_config = train_config or {}
         self.frontend_conf = self.train_config.get("frontend_conf")
         self.trained_on = training_types(train_config or {})
+        self._whole: set[tuple[str, int]] = set()  # of which pieces are read one by one
 
     def __getitem__(self, key: str) -> Read:
         loaders = self.dataset.loader_dict
@@ -182,9 +183,12 @@ class Utterances(torch.utils.data.Dataset[Any]):
             if kind in _NUMBERS or kind in SOUND:
                 for source in self._files(name, key):
                     path, start = (source, 0) if kind in SOUND else _place(source)
+                    if (path, start) in self._whole:
+                        continue
                     if Path(path).is_file():
                         if kind != "npy":
                             check_whole(Path(path), start)
+                        self._whole.add((path, start))
                     elif Path(path).exists():  # to read a pipe is to wait
                         raise AudioError(why_no_file(path))
 

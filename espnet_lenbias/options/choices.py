@@ -7,10 +7,10 @@ from typing import Any
 from espnet_lenbias.options.espnet_options import COUNTS
 from espnet_lenbias.options.values import count, number, switch, whole
 
-# Option -> the values that it can have.
 # They are read before a config is.
 _OF_THE_COMMAND_LINE = ("help", "config")
 
+# Option -> the values that it can have.
 Choices = Mapping[str, Sequence[Any]]
 
 

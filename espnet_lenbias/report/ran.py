@@ -81,9 +81,6 @@ def _value(text: str) -> Any:
         return text
 
 
-_NO_MODEL = (zipfile.BadZipFile, yaml.YAMLError, RecursionError)
-
-
 def _has_lm(options: Mapping[str, str]) -> bool:
     """Tell whether a language model can have taken part."""
     if options.get("lm_train_config", "None") != "None":
@@ -95,5 +92,12 @@ def _has_lm(options: Mapping[str, str]) -> bool:
         with zipfile.ZipFile(tag) as packed:
             meta = yaml.safe_load(packed.read("meta.yaml"))
         return "lm_train_config" in meta["yaml_files"]
-    except (*_NO_MODEL, OSError, KeyError, TypeError):
+    except (
+        OSError,
+        KeyError,
+        TypeError,
+        RecursionError,
+        zipfile.BadZipFile,
+        yaml.YAMLError,
+    ):
         return True  # of the model zoo, or gone: the weight is all that is known

@@ -62,7 +62,9 @@ def lay_out(scorer: torch.nn.Module, embedding: torch.nn.Module | None = None) -
         embedding: One that labels are scored with; others have no products.
     """
     for module in scorer.modules():
-        names = ("weight",) if module is embedding else _matrices(module)
+        is_plain = type(module) is torch.nn.Embedding  # others make it at each use
+        scores = module is embedding and is_plain
+        names = ("weight",) if scores else _matrices(module)
         before = _laid_out.pop(module, {})
         if not names or module._forward_hooks or module._forward_pre_hooks:
             continue

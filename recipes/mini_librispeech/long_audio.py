@@ -61,16 +61,19 @@ def main(cmd: Sequence[str] | None = None) -> int:
     if args.gap < 0:
         parser.error(f"--gap must be 0 or more, not {args.gap:g}")
     logging.basicConfig(level=logging.ERROR)
+    try:
+        for silence, margin in product(args.silences, args.margins):
+            CutOptions(args.longest, silence, margin)
+        sets = read_measured(args, [args.model])
+    except (OSError, ValueError) as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
     # Here, not above: this loads torch.
     from espnet_lenbias.decoding.voice import load_detector
     from espnet_lenbias.espnet_compat import TooShortUttError
 
     try:
-        for silence, margin in product(args.silences, args.margins):
-            CutOptions(args.longest, silence, margin)
-        sets = read_measured(args, [args.model])
         detector = load_detector()
-    except (OSError, ValueError) as e:
+    except ValueError as e:  # without the extra
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     model = load_measured(
         parser, args.model, search="explicit_length", beam_size=args.beam_size

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
+from espnet_lenbias.decoding import utterances
 from espnet_lenbias.decoding.dataset import read_batches
 from espnet_lenbias.decoding.utterances import Read, Unreadable, Utterances
 from espnet_lenbias.espnet_compat import ESPnetDataset
@@ -111,3 +113,18 @@ def test_a_pipe_is_not_waited_for(kind, tmp_path):
     read = Utterances(dataset)["a"]
     assert isinstance(read.data, Unreadable)
     assert "fifo is a pipe or a device, and files are read more" in read.data.reason
+
+
+def test_a_recording_is_verified_once_for_all_its_pieces(tmp_path, monkeypatch):
+    wave = 0.1 * np.random.default_rng(0).standard_normal(3200)
+    soundfile.write(tmp_path / "a.flac", wave, 8000)
+    (tmp_path / "scp").write_text(f"a {tmp_path}/a.flac\nb {tmp_path}/a.flac\n")
+    verified = []
+    monkeypatch.setattr(
+        utterances, "check_whole", lambda path, start: verified.append((path, start))
+    )
+    dataset = ESPnetDataset([(str(tmp_path / "scp"), "speech", "sound")])
+    read = Utterances(dataset)
+    for key in ("a", "b", "a"):
+        assert not isinstance(read[key].data, Unreadable)
+    assert verified == [(tmp_path / "a.flac", 0)]

@@ -259,6 +259,25 @@ def test_inputs_of_another_dtype(layer):
         linear(layer, torch.ones(1, D, dtype=torch.float64))
 
 
+@torch.no_grad()
+def test_an_embedding_whose_matrix_is_made_at_each_use_is_left(halves):
+    class Expanded(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = torch.nn.ModuleList([halves, torch.nn.Embedding(2, D)])
+
+        @property
+        def weight(self):
+            return torch.cat([part.weight for part in self.parts])
+
+    expanded = Expanded()
+    lay_out(torch.nn.Sequential(expanded), expanded)
+    assert not is_laid_out(expanded)
+    assert expanded not in products._laid_out
+    weight = expanded.weight
+    assert torch.equal(label_product(torch.eye(D), expanded, weight), weight.T)
+
+
 @needs_products
 @torch.no_grad()
 def test_embeddings_that_score_nothing_are_left(halves):
