@@ -39,10 +39,13 @@ def check_audio(wave: Audio, name: str = "the audio") -> None:
     """Verify that there is something to decode.
 
     Raises:
-        AudioError: Says what is wrong with the audio of this name.
+        AudioError: Says what is wrong with the audio of this name: all of it, since
+            a part of good audio may well be next to silence.
         TypeError: It is no audio.
     """
     check_samples(wave, name)
+    if warning := _width_warning(wave, name):
+        raise AudioError(warning)
     if not len(wave):
         raise AudioError(f"{name} is empty")
     if not is_finite(wave):
@@ -101,11 +104,6 @@ def check_samples(wave: Any, name: str, before: torch.Tensor | None = None) -> N
         raise TypeError(
             f"{name} holds {wave.dtype}: give floats from -1 to 1, or signed integers"
         )
-    if _is_of_another_width(wave):
-        raise TypeError(
-            f"{name} holds {wave.dtype}, and its samples are in the range of 16 bits, "
-            "which would be next to silence: give int16, or floats from -1 to 1"
-        )
 
 
 def _as_tensor(wave: Audio) -> torch.Tensor:
@@ -124,15 +122,20 @@ def _is_signed(wave: Audio) -> bool:
     return wave.dtype.is_signed and not wave.dtype.is_complex
 
 
-def _is_of_another_width(wave: Audio) -> bool:
-    """Tell whether samples of 16 bits are held by wider integers.
+def _width_warning(wave: Audio, name: str) -> str:
+    """Return what is wrong where wider integers hold samples of 16 bits.
 
-    By the range of these they would be 90 dB down, which no audio is.
+    By the range of these they would be 90 dB down, which no utterance is.
     """
     samples = _as_tensor(wave)
     if samples.is_floating_point() or torch.iinfo(samples.dtype).bits <= 16:
-        return False
-    return samples.numel() > 0 and 0 < int(samples.abs().amax()) <= 2**15
+        return ""
+    if not samples.numel() or not 0 < int(samples.abs().amax()) <= 2**15:
+        return ""
+    return (
+        f"{name} holds {wave.dtype}, and its samples are in the range of 16 bits, "
+        "which would be next to silence: give int16, or floats from -1 to 1"
+    )
 
 
 def as_samples(wave: Audio) -> torch.Tensor:
@@ -158,15 +161,21 @@ def lengths_of(speech: Sequence[Audio] | Audio, lengths: Any = None) -> list[int
 
 
 class Samples:
-    """Makes tensors of audio, and warns, once for an object, of scale and length."""
+    """Makes tensors of audio; warns, once for an object, of scale, width and length."""
 
     # Whether they are looked at.
     warns_of_scale = True
+    warns_of_width = True  # in streams: see `check_audio` for others
     warns_of_length = True
 
     def _samples(self, wave: Audio) -> torch.Tensor:
         """Return samples as :func:`as_samples` does."""
         samples = as_samples(wave)
+        if self.warns_of_width:
+            warning = _width_warning(wave, "the chunk")
+            if warning:
+                logger.warning(f"{warning}; this is said once")
+                self.warns_of_width = False
         if self.warns_of_scale:
             warning = array_warning(are_large(samples), self._trained_on())
             if warning:

@@ -48,20 +48,20 @@ def _check_decoder(model: Any) -> None:
         )
 
 
-def check_ctc_precision(model: Any) -> None:
+def check_ctc_precision(search: Any, dtype: str) -> None:
     """Verify that ESPnet's own search can compute CTC prefix scores in a model's dtype.
 
     Its scorer has -1e10 for zero, which is beyond float16.
 
     Args:
-        model: An inference object, with ESPnet's search.
+        search: ESPnet's.
+        dtype: The model's.
 
     Raises:
         OptionError: It cannot.
     """
-    scorers = getattr(model.beam_search, "scorers", {})
-    half = getattr(model, "dtype", "") == "float16"
-    if half and isinstance(scorers.get("ctc"), CTCPrefixScorer):
+    scorers = getattr(search, "scorers", {})
+    if dtype == "float16" and isinstance(scorers.get("ctc"), CTCPrefixScorer):
         raise OptionError(
             "dtype: ESPnet's search cannot compute CTC scores in float16: leave dtype "
             "out, set ctc_weight to 0.0, or say search: explicit_length"

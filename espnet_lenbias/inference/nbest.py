@@ -37,6 +37,7 @@ from espnet_lenbias.posteriors.results import (
 )
 from espnet_lenbias.posteriors.temperature import at_temperature
 from espnet_lenbias.search.hypotheses import as_rated
+from espnet_lenbias.search.primers import primer_length
 
 _BONUS = "length_bonus"  # the scorer of ESPnet's that gives all labels the same
 
@@ -83,8 +84,10 @@ def decided(
     if not options.changes_results or vars(model).get("_gives_all"):
         return decode()
     nbest = model.nbest
+    n_compared = options.n_compared(model.search, model.beam_search.beam_size, nbest)
     model._gives_all = True
-    model.nbest = options.n_compared(model.search, model.beam_search.beam_size, nbest)
+    if n_compared > nbest:
+        model.nbest = n_compared
     try:
         with heard_by(model.beam_search) if options.times else nullcontext():
             results = decode()
@@ -181,7 +184,7 @@ def label_smoothing(model: Any) -> float:
     """
     search = model.beam_search
     taken_out: float = getattr(search, "label_smoothing", 0.0)
-    if set(search.scorers) != {"decoder"} or taken_out:
+    if {*search.scorers} - {_BONUS} != {"decoder"} or taken_out:
         return 0.0
     conf = getattr(train_args_of(model), "model_conf", None) or {}
     return float(conf.get("lsm_weight", 0.0))
@@ -202,9 +205,10 @@ def _probabilities(
         of_words: What makes probabilities of words of those of labels.
     """
     text, tokens, token_ids, *_, hypothesis = result
-    labels = _of_labels(hypothesis, token_ids) ** (1 / _total_weight(model))
+    search = model.beam_search
+    labels = _of_labels(search, hypothesis, token_ids) ** (1 / _total_weight(search))
     if smoothing:
-        labels = without_smoothing(labels, smoothing, model.beam_search.n_vocab)
+        labels = without_smoothing(labels, smoothing, search.n_vocab)
     if text is None:  # its words are its labels
         return labels, labels
     n_words = len(text.split())
@@ -212,23 +216,33 @@ def _probabilities(
     return of_words(labels, places, n_words), labels
 
 
-def _total_weight(model: Any) -> float:
-    """Return the weights of all that score labels in a model's search together.
+def _weights(search: Any) -> dict[str, float]:
+    """Return the weight of each scorer of a search."""
+    weights: Mapping[str, float] = getattr(search, "weights", {})
+    return {name: weights.get(name, 0.0) for name in search.scorers}
+
+
+def _total_weight(search: Any) -> float:
+    """Return the weights of all that tell labels apart in a search together.
 
     Scores are sums of log-probs by these weights. Divided by their total they are the
     logarithm of a mean of probabilities, the geometric one.
     """
-    search = model.beam_search
-    weights: Mapping[str, float] = getattr(search, "weights", {})
-    total = sum(weights.get(name, 0.0) for name in search.scorers if name != _BONUS)
+    total = sum(w for name, w in _weights(search).items() if name != _BONUS)
     return total if total > 0 else 1.0
 
 
-def _of_labels(hypothesis: Any, token_ids: Sequence[int]) -> Floats:
-    """Return the probability of each label of a result, as well as it is known."""
+def _of_labels(search: Any, hypothesis: Any, token_ids: Sequence[int]) -> Floats:
+    """Return the probability of each label of a result, as well as it is known.
+
+    What `penalty` has added to the score of each label is no probability: it is taken
+    away.
+    """
+    bonus = _weights(search).get(_BONUS, 0.0)
     scores = getattr(hypothesis, "label_scores", None)
     yseq = [int(label) for label in hypothesis.yseq]
     if scores is not None:
-        return label_probabilities(yseq, scores, token_ids)
-    total = getattr(hypothesis, "original_score", hypothesis.score)
-    return mean_probability(float(total), len(yseq) - 1, len(token_ids))
+        return label_probabilities(yseq, [s - bonus for s in scores], token_ids)
+    n_labels = len(yseq) - primer_length(getattr(search, "hyp_primer", None))
+    total = float(getattr(hypothesis, "original_score", hypothesis.score))
+    return mean_probability(total - bonus * n_labels, n_labels, len(token_ids))

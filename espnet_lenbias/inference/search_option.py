@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -154,10 +155,23 @@ class SearchOptionMixin(Samples, _EspnetClass):
         if search != ESPNET:
             use_search(self, search, decoder_dtype=decoder_dtype, **conf)
         else:
-            check_ctc_precision(self)
+            check_ctc_precision(self.beam_search, self.dtype)
             if self.posterior_options.changes_results:
                 check_has_nbest(self)
         check_can_tell_times(self, self.posterior_options.times)
+
+    @property
+    def nbest(self) -> int:
+        """How many hypotheses are returned; as with ESPnet's it may be set at any time."""
+        return self._nbest
+
+    @nbest.setter
+    def nbest(self, n: int) -> None:
+        self._nbest = n
+        search: Any = vars(self).get("beam_search")
+        options: Any = getattr(search, "options", None)
+        if is_dataclass(options) and (getattr(options, "nbest", None) or n) < n:
+            search.options = replace(options, nbest=n)  # type: ignore[type-var]
 
     @classmethod
     def from_pretrained(
@@ -197,10 +211,9 @@ class SearchOptionMixin(Samples, _EspnetClass):
                 )
         return cls(**{**kwargs, **files})
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, source: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Decode one utterance as ESPnet's object does, and decide on its n-best list."""
-        source = args[0] if args else next(iter(kwargs.values()), "")
-        decode = partial(super().__call__, *args, **kwargs)
+        decode = partial(super().__call__, source, *args, **kwargs)
         return self._decided(decode, partial(len, source))
 
     def _decided(

@@ -8,7 +8,11 @@ import torch
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
-from espnet_lenbias.inference.ctc_checks import check_ctc, has_source_search
+from espnet_lenbias.inference.ctc_checks import (
+    check_ctc,
+    check_ctc_precision,
+    has_source_search,
+)
 from espnet_lenbias.inference.nbest import keep_what_is_needed, options_of
 from espnet_lenbias.inference.whisper import set_up_whisper
 from espnet_lenbias.options.precision import check_decoder_dtype
@@ -74,30 +78,44 @@ def use_search(
         _check_between_streams(model)
         if name != ESPNET:
             _check_streams(model, name)
-    takes_nbest = "nbest" in search_options(name)
-    if has_source_search(model):
-        own = {**conf, "nbest": model.asr_nbest} if takes_nbest else conf
-        model.asr_beam_search = _built(model, name, model.asr_beam_search, None, own)
+    nbest, of_source, takes_nbest = model.nbest, conf, "nbest" in search_options(name)
     if takes_nbest:
-        nbest = max(model.nbest, conf.get("nbest") or 1)
+        nbest = max(nbest, conf.get("nbest") or 1)
         k = old.beam_size if beam_size is None else beam_size
         conf = {"nbest": options_of(model).n_compared(name, k, nbest), **conf}
-        model.nbest = nbest
-    model.beam_search = _built(model, name, old, beam_size, conf)
-    lower_precision(model.beam_search, decoder_dtype, model)
-    model.search, model.decoder_dtype = name, decoder_dtype
+    searches = {"beam_search": _built(model, name, old, beam_size, decoder_dtype, conf)}
+    if has_source_search(model):
+        if takes_nbest:
+            of_source = {**of_source, "nbest": model.asr_nbest}
+        searches["asr_beam_search"] = _built(
+            model, name, model.asr_beam_search, None, decoder_dtype, of_source
+        )
+    # all of it, or where something does not fit nothing
+    model.search, model.decoder_dtype, model.nbest = name, decoder_dtype, nbest
+    for attribute, search in searches.items():
+        setattr(model, attribute, search)
     _allow_batches(model)
     return model
 
 
 def _built(
-    model: Any, name: str, old: Any, beam_size: int | None, conf: dict[str, Any]
+    model: Any,
+    name: str,
+    old: Any,
+    beam_size: int | None,
+    decoder_dtype: str | None,
+    conf: dict[str, Any],
 ) -> torch.nn.Module:
+    """Return a search in the place of another one of a model."""
     build = build_online_search if is_online(old) else build_search
     search: torch.nn.Module = build(name, old, beam_size, **conf)
+    if name == ESPNET:
+        check_ctc_precision(search, model.dtype)
     keep_what_is_needed(model, name, search)
     dtype: torch.dtype = getattr(torch, model.dtype)
-    return search.to(model.device, dtype).eval()
+    search = search.to(model.device, dtype).eval()
+    lower_precision(search, decoder_dtype, model)
+    return search
 
 
 def _check_between_streams(model: Any) -> None:

@@ -26,6 +26,7 @@ from espnet_lenbias.inference.whisper_shapes import empty_whisper
 from espnet_lenbias.inference.whisper_tokens import HuggingFaceView
 from espnet_lenbias.options.audio_files import WHISPER_RATE, WHISPER_WINDOW
 from espnet_lenbias.options.train_config import section
+from espnet_lenbias.search.primers import primer_length
 
 logger = logging.getLogger(__name__)
 
@@ -241,7 +242,7 @@ def without_primer(model: Any, results: Any) -> Any:
     *_, hypothesis = results
     if not hasattr(hypothesis, "yseq"):  # with what the encoder foresees
         return (without_primer(model, results[0]), *results[1:])
-    n_primer = len(model.beam_search.hyp_primer or [0])
+    n_primer = primer_length(model.beam_search.hyp_primer)
     ids = [int(label) for label in hypothesis.yseq[n_primer:-1]]
     tokens = model.converter.ids2tokens(ids)
     text = results[0]

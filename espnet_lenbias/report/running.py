@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from espnet_lenbias.search.rules import Decision, EndingRule
@@ -40,13 +41,13 @@ def recorded_running(search: Any) -> Iterator[list[Running]]:
     Yields:
         A list that fills while the search runs within the context.
     """
-    rule = search.rule
-    recording = _RecordingRule(rule)
-    search.rule = recording
+    recording = _RecordingRule(search.rule)
+    setup = search.setup
+    search.setup = lambda: replace(setup(), rule=recording)
     try:
         yield recording.positions
     finally:
-        search.rule = rule
+        del search.setup
 
 
 class _RecordingRule:

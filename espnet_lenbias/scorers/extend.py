@@ -41,7 +41,11 @@ def extend(
     Raises:
         TypeError: There is no way to show this kind of scorer more frames.
     """
-    raise TypeError(
+    raise _takes_no_more_frames(adapter)
+
+
+def _takes_no_more_frames(adapter: Adapter) -> TypeError:
+    return TypeError(
         f"{type(adapter).__name__} cannot take frames block by block: decode with the "
         "whole audio in one call"
     )
@@ -64,7 +68,11 @@ def _fallback(
     encoder_output: EncoderOutput,
     prefixes: Prefixes,
 ) -> fallback.FallbackState:
-    """ESPnet's scorers are handed the frames at each label anyway."""
+    """ESPnet's full scorers are handed the frames at each label anyway."""
+    if not isinstance(adapter, fallback.BatchFallback | fallback.SingleFallback):
+        raise _takes_no_more_frames(adapter)  # it has made its state of the first ones
+    # some keep on themselves what they have made of them
+    adapter.scorer.init_state(encoder_output.first_frames(0))
     return state._replace(encoder_output=encoder_output)
 
 
@@ -141,3 +149,8 @@ def _keep_transformer(
 @keep.register
 def _keep_lm(state: lm.TransformerLMState) -> lm.TransformerLMState:
     return state._replace(labels=state.labels.copied())
+
+
+@keep.register
+def _keep_fallback(state: fallback.FallbackState) -> fallback.FallbackState:
+    return state._replace(states=[fallback.own_lists(s) for s in state.states])

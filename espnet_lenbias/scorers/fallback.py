@@ -40,16 +40,16 @@ def _with_eos(part_ids: torch.Tensor, eos: int) -> torch.Tensor:
     return torch.cat([part_ids, part_ids.new_full((len(part_ids), 1), eos)], dim=1)
 
 
-def _own(state: Any) -> Any:
+def own_lists(state: Any) -> Any:
     """Copy the lists, dicts and tuples of a state, not the tensors in them.
 
     Hypotheses of one parent start from one state, and some scorers add to its lists in
     place (the coverage attentions do): each needs lists of its own.
     """
     if type(state) is dict:
-        return {key: _own(value) for key, value in state.items()}
+        return {key: own_lists(value) for key, value in state.items()}
     if type(state) in (list, tuple):
-        return type(state)(_own(value) for value in state)
+        return type(state)(own_lists(value) for value in state)
     return state
 
 
@@ -75,7 +75,7 @@ class _Fallback:
         """Return the state of the chosen extensions."""
         parents = selection.parents_on_cpu.tolist()
         return FallbackState(
-            state.encoder_output, [_own(state.states[i]) for i in parents]
+            state.encoder_output, [own_lists(state.states[i]) for i in parents]
         )
 
     def final(self, state: FallbackState) -> torch.Tensor | None:

@@ -26,6 +26,8 @@ class ExplicitLengthBeamSearch(LabelSynchronousSearch):
     leave the beam; the search stops as soon as none that runs on could win.
     """
 
+    options: ExplicitLengthOptions
+
     def __init__(
         self,
         *args: Any,
@@ -66,7 +68,11 @@ class ExplicitLengthBeamSearch(LabelSynchronousSearch):
         super().__init__(*args, **kwargs, options=options)
         self.label_smoothing = options.label_smoothing
         self.repeat_limit = options.repeat_limit
-        self.rule = ExplicitLengthRule(options, self.beam_size, self.eos)
+
+    @property
+    def rule(self) -> ExplicitLengthRule:
+        """What becomes of hypotheses that end."""
+        return ExplicitLengthRule(self.options, self.beam_size, self.eos)
 
 
 class SimpleBeamSearch(LabelSynchronousSearch):
@@ -75,6 +81,8 @@ class SimpleBeamSearch(LabelSynchronousSearch):
     Ended hypotheses stay in the beam with their score frozen and compete for its places;
     the best is the one of highest ranking score.
     """
+
+    options: SimpleOptions
 
     def __init__(
         self,
@@ -127,4 +135,8 @@ class SimpleBeamSearch(LabelSynchronousSearch):
         super().__init__(*args, **kwargs, options=options)
         self.label_smoothing = options.label_smoothing
         self.repeat_limit = options.repeat_limit
-        self.rule = SimpleRule(options, self.beam_size, self.eos)
+
+    @property
+    def rule(self) -> SimpleRule:
+        """What becomes of hypotheses that end."""
+        return SimpleRule(self.options, self.beam_size, self.eos)

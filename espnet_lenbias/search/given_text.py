@@ -14,7 +14,7 @@ from espnet_lenbias.scorers.base import make_spans
 from espnet_lenbias.search.beam import first_beam
 from espnet_lenbias.search.label_synchronous import LabelSynchronousSearch
 from espnet_lenbias.search.primers import primers_of
-from espnet_lenbias.search.scoring import extension_scores, score_labels
+from espnet_lenbias.search.scoring import check_scores, extension_scores, score_labels
 
 
 @torch.no_grad()
@@ -31,6 +31,9 @@ def scores_along(
     Returns:
         (n + 1, V) weighted log-probs, in float32 or better; the last row is that of the
         position behind the text.
+
+    Raises:
+        ScorerError: A scorer returned NaN or plus infinity.
     """
     setup = replace(search.setup(), pre_beam=None)
     encoder_output = EncoderOutput(x.unsqueeze(0), [len(x)])
@@ -40,8 +43,9 @@ def scores_along(
     states = {name: a.start(encoder_output) for name, a in setup.adapters.items()}
     the_one = torch.tensor([0])
     rows = []
-    for label in [*labels, setup.eos]:
+    for length, label in enumerate([*labels, setup.eos], 1):
         scores = score_labels(setup, beam, states, len(primer), None)
+        check_scores(scores, beam, length)
         rows.append(scores.weighted[0].clone())  # some scorers use a buffer again
         chosen = Selection(
             the_one.to(x.device),

@@ -40,19 +40,19 @@ def decode_together(
         ScorerError: A scorer returned NaN or plus infinity, or the frames hold it.
     """
     try:
-        decoding = BatchDecoding(
+        # bound to no name: where its memory did not do, the halves need it
+        found = BatchDecoding(
             setup,
             encoder_output.take(list(utts)),
             [limits[b] for b in utts],
             torch.tensor([primers[b] for b in utts], device=encoder_output.x.device),
-        )
-        found = zip(utts, *decoding.run())
+        ).run()
     except RuntimeError as error:
         if not _is_out_of_memory(error):
             _check_frames(encoder_output, utts)
             raise
     else:
-        yield from found
+        yield from zip(utts, *found)
         return
     # out of the handler, the frames that held the memory are gone
     if torch.cuda.is_available():

@@ -178,7 +178,7 @@ class EndedHypotheses:
         scores = dict(zip(names, values))
         flat = torch.cat([b.yseq.flatten() for b in self._beams]).cpu()
         parts = torch.split(flat, [b.yseq.numel() for b in self._beams])
-        label_scores = [_lists(b.label_log_probs) for b in self._beams]
+        label_scores = self._label_scores()
         yseqs = [part.view_as(b.yseq) for part, b in zip(parts, self._beams)]
         place = [(k, i) for k, b in enumerate(self._beams) for i in range(len(b))]
         order = scores_on_cpu.argsort(descending=True, stable=True)
@@ -197,13 +197,19 @@ class EndedHypotheses:
                     hs=[] if hs is None else list(hs[row]),
                     original_score=q[i],
                     forced=self._forced[i],
-                    label_scores=label_scores[k][row] if label_scores[k] else None,
+                    label_scores=label_scores[k][row].tolist()
+                    if label_scores
+                    else None,
                 )
             )
         return results
 
-
-def _lists(values: torch.Tensor | None) -> list[list[float]]:
-    """Return the rows of a tensor (m, N); none of None."""
-    rows: list[list[float]] = [] if values is None else values.tolist()
-    return rows
+    def _label_scores(self) -> list[torch.Tensor] | None:
+        """Return (m, N) log-probs of the labels of each beam; None: not asked for."""
+        of_beams = [b.label_log_probs for b in self._beams]
+        values = [v for v in of_beams if v is not None]
+        if not values:
+            return None
+        flat = torch.cat([v.flatten() for v in values]).cpu()
+        parts = torch.split(flat, [v.numel() for v in values])
+        return [part.view_as(v) for part, v in zip(parts, values)]

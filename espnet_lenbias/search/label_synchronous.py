@@ -42,7 +42,6 @@ class LabelSynchronousSearch(BeamSearch):
 
     Attributes:
         options: What `search_conf` holds.
-        rule: What becomes of hypotheses that end; a subclass sets it.
         label_smoothing: What is taken out of the decoder's scores; a subclass may set it.
         repeat_limit: How often a cycle of labels may repeat; None: as often as it likes.
             A subclass that has it as an option sets it.
@@ -50,7 +49,6 @@ class LabelSynchronousSearch(BeamSearch):
         keep_label_scores: Whether hypotheses carry the score of each label.
     """
 
-    rule: EndingRule
     label_smoothing: float = 0.0
     repeat_limit: RepeatLimit | None = None
     keep_label_scores = False
@@ -135,15 +133,29 @@ class LabelSynchronousSearch(BeamSearch):
         )
         if not self.scorers:
             raise ValueError(f"no scorer has a weight other than 0: {self.weights}")
+        if self.do_pre_beam and self.pre_beam_size < 1:
+            raise ValueError(
+                f"pre_beam_ratio is {pre_beam_ratio}, so the pre-beam would hold "
+                f"{self.pre_beam_size} labels: it must hold one or more"
+            )
         self.options = options
         self.trace: list[Trace] = []
         # what computes in another dtype, by the scorer's name; see compute_in
         self._lowered: dict[str, ScorerInterface] = {}
 
+    @property
+    def rule(self) -> EndingRule:
+        """What becomes of hypotheses that end: a subclass makes it.
+
+        Of `beam_size` as it is now: as with ESPnet's search it may be set at any time.
+        """
+        raise NotImplementedError
+
     def compute_in(self, dtype: torch.dtype) -> list[str]:
         """Have decoder and language model compute in another dtype, as copies.
 
-        All else stays as it is: encoder output, CTC, sums of scores, length model.
+        All else stays as it is: encoder output, CTC, sums of scores, length model. The
+        copies stay on the device that their scorers are on now.
 
         Returns:
             The names of the scorers that do.
@@ -185,10 +197,9 @@ class LabelSynchronousSearch(BeamSearch):
             ValueError: Shapes, lengths or primers that do not fit together.
         """
         batched = x.dim() == 3
+        _check_shapes(x, pre_x)
         if not batched:
             x, pre_x = x.unsqueeze(0), None if pre_x is None else pre_x.unsqueeze(0)
-        if x.dim() != 3:
-            raise ValueError(f"x must be (T, D) or (B, T, D), not {tuple(x.shape)}")
         lengths = _lengths("x_lengths", x, x_lengths)
         pre_lengths = None
         if pre_x is not None:
@@ -220,7 +231,7 @@ class LabelSynchronousSearch(BeamSearch):
                 smoothing is to be taken out, and there is no decoder.
         """
         pre_beam = None
-        if self.part_scorers and self.do_pre_beam:
+        if self.full_scorers and self.part_scorers and self.do_pre_beam:
             pre_beam = PreBeam(
                 frozenset(self.part_scorers),
                 self.pre_beam_size,
@@ -325,6 +336,19 @@ def _nothing() -> None:
 
 def _gives_attention(adapter: Adapter) -> bool:
     return getattr(adapter, "return_attention", False)
+
+
+def _check_shapes(x: torch.Tensor, pre_x: torch.Tensor | None) -> None:
+    """Verify that frames are those of an utterance, or of the utterances of a batch."""
+    if x.dim() not in (2, 3):
+        raise ValueError(f"x must be (T, D) or (B, T, D), not {tuple(x.shape)}")
+    if pre_x is None:
+        return
+    if pre_x.dim() != x.dim() or pre_x.shape[:-2] != x.shape[:-2]:
+        raise ValueError(
+            f"pre_x must be frames of the same utterances as x, {tuple(x.shape)}, not "
+            f"{tuple(pre_x.shape)}"
+        )
 
 
 def _lengths(name: str, x: torch.Tensor, lengths: torch.Tensor | None) -> list[int]:

@@ -109,9 +109,10 @@ class BatchDecoding:
             ranking_score = decision.ranking_score.flatten()
             index = index.to(ranking_score.device, non_blocking=True)
             ranking_score = ranking_score[index]
-            # what has ended is not asked any more how it repeats itself
+            # of what has ended nobody asks any more how it repeats itself, or what
+            # attention its frames have got
             ending = replace(beam, repeats=None)
-            ended = ending.extend(selection, q, *scores.of_extensions)
+            ended = ending.extend(selection, q, scores.by_scorer, scores.hs)
             self.ended.add(ended, ranking_score, self.forced)
 
         reasons = [

@@ -33,7 +33,7 @@ class OnlineExplicitLengthBeamSearch(ExplicitLengthBeamSearch):
 
     Attributes:
         trace: How the search of the blocks has gone so far; after the last block, how
-            the offline search has gone.
+            the offline search has gone, until the first block of another utterance.
     """
 
     def __init__(
@@ -56,7 +56,6 @@ class OnlineExplicitLengthBeamSearch(ExplicitLengthBeamSearch):
         self._frames: torch.Tensor | None = None
         self._decoding: BlockDecoding | None = None
         self._partial: list[Hypothesis] = []
-        self.trace = []
 
     @torch.no_grad()
     def forward(  # type: ignore[override]  # as ESPnet's online search, one utterance
@@ -81,6 +80,8 @@ class OnlineExplicitLengthBeamSearch(ExplicitLengthBeamSearch):
             one, else the partial results, none if there is no label yet.
         """
         old = self._frames
+        if old is None:
+            self.trace = []
         frames = self._frames = x if old is None else torch.cat([old, x])
         if is_final:
             return cast(

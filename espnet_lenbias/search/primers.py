@@ -19,7 +19,16 @@ def primers_of(hyp_primer: HypPrimer, sos: int, n_utts: int) -> list[list[int]]:
     primers: Sequence[Any] = primer if _is_nested(primer) else [primer] * n_utts
     if len(primers) != n_utts:
         raise ValueError(f"{len(primers)} primers were set for {n_utts} utterances")
+    if empty := [b for b, labels in enumerate(primers) if len(labels) == 0]:
+        raise ValueError(f"hyp_primer is empty for the utterances {empty} of the batch")
     return [[int(label) for label in labels] for labels in primers]
+
+
+def primer_length(hyp_primer: HypPrimer) -> int:
+    """Return how many labels hypotheses start from; of several primers, the first has."""
+    if hyp_primer is None:
+        return 1
+    return len(hyp_primer[0] if _is_nested(hyp_primer) else hyp_primer)
 
 
 def _is_nested(primer: Sequence[Any]) -> bool:

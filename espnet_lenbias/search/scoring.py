@@ -59,9 +59,8 @@ def score_labels(
     for name, adapter in setup.adapters.items():
         pre_beam = setup.pre_beam
         if pre_beam and part_ids is None and name in pre_beam.part_scorers:
-            by = weighted
-            if by is None or pre_beam.key != "full":
-                by = by_scorer[pre_beam.key]
+            by = weighted if pre_beam.key == "full" else by_scorer[pre_beam.key]
+            assert by is not None  # full scorers come first
             if beam.repeats is not None:
                 by = beam.repeats.mask(by, beam.yseq)
             part_ids = _pre_beam_ids(by, pre_beam, end_masked, setup.eos)
@@ -75,7 +74,8 @@ def score_labels(
             scores[:, setup.eos] += final
         by_scorer[name], new_states[name] = scores, result.state
         hs = result.hs if result.hs is not None else hs
-        attention = result.attention if attention is None else attention
+        if attention is None and result.attention is not None:
+            attention = result.attention.to(beam.q.dtype)  # sums of many small numbers
         weighted = _add(weighted, scores, setup.weights[name])
     if attention is not None and beam.attended is not None:
         attention = beam.attended + attention
@@ -138,6 +138,13 @@ def extension_scores(
         others = torch.arange(q.size(1), device=q.device) != eos
         q.masked_fill_(only_end.unsqueeze(1) & others, -math.inf)
     return q
+
+
+def check_scores(scores: LabelScores, beam: Beam, length: int) -> None:
+    """Verify scores before they are used: where nothing else looks at them."""
+    weighted = scores.weighted
+    if weighted.isnan().any() or (weighted == math.inf).any():
+        raise_invalid_score(scores, beam, length)
 
 
 def raise_invalid_score(scores: LabelScores, beam: Beam, length: int) -> None:

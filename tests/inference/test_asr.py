@@ -634,3 +634,17 @@ def test_dtype_is_the_models(transformer_model):
         **transformer_model.files, dtype="float64", search="explicit_length"
     )
     assert {p.dtype for p in model.beam_search.parameters()} == {torch.float64}
+
+
+@pytest.mark.parametrize("search", ["espnet", "simple", "explicit_length"])
+def test_beam_size_and_nbest_may_be_set_at_any_time(search, transformer_model, waves):
+    """As in ESPnet's objects, where user code sets them."""
+    options = {"ctc_weight": 0.0, "maxlenratio": -6.0, "search": search}
+    wanted = Speech2Text(**transformer_model.files, **options, beam_size=8, nbest=3)
+    model = Speech2Text(**transformer_model.files, **options, beam_size=2)
+    assert len(model(waves["utt1"])) == 1
+    model.nbest = 3
+    model.beam_search.beam_size = 8
+    found = model(waves["utt1"])
+    assert len(found) == 3
+    assert [x[2] for x in found] == [x[2] for x in wanted(waves["utt1"])]

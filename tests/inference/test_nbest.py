@@ -16,6 +16,7 @@ from espnet_lenbias import (
     use_search,
     word_confidence,
 )
+from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
 from espnet_lenbias.inference.nbest import confidence_of, decided, label_smoothing
 from espnet_lenbias.options.posteriors import PosteriorOptions
 from espnet_lenbias.search.hypotheses import Hypothesis, Score
@@ -115,15 +116,33 @@ def test_a_word_of_several_labels():
 
 
 def test_scores_of_several_scorers_are_a_mean_of_their_probabilities(nbest):
-    """By weights of 1.6 in all: .9 is .9 ** 1.6 in the sum."""
+    """By weights of 1.6 in all .9 is .9 ** 1.6 in the sum; a penalty of 3 is added."""
     for _, _, _, hyp in nbest:
-        hyp.label_scores = [1.6 * score for score in hyp.label_scores]
+        hyp.label_scores = [1.6 * score + 3.0 for score in hyp.label_scores]
     model, decode = fake_model(nbest, confidence="label_probability")
     model.beam_search.scorers = dict.fromkeys(("decoder", "ctc", "lm", "length_bonus"))
     weights = {"decoder": 0.7, "ctc": 0.3, "lm": 0.6, "length_bonus": 3.0, "ngram": 9.0}
     model.beam_search.weights = weights
     [(_, _, _, hyp)] = chosen(model, decode)
     assert hyp.word_confidence == pytest.approx([0.9, 0.5])
+
+
+@pytest.mark.parametrize("penalty", [0.0, 3.0])
+@pytest.mark.parametrize(
+    "hyp_primer", [None, [7, 8, 9], torch.tensor([7, 8, 9]), [[7, 8, 9]]]
+)
+def test_where_only_the_sum_of_scores_is_known(hyp_primer, penalty):
+    """Of two labels and the end label: .001 for all is .1 for each."""
+    text, tokens, ids, hyp = result("A B", 0.001)
+    primer = [1] if hyp_primer is None else [7, 8, 9]
+    yseq = torch.tensor([*primer, *ids, 1])
+    score = Score(hyp.score + 3 * penalty)
+    nbest = [(text, tokens, ids, EspnetHypothesis(yseq=yseq, score=score))]
+    model, decode = fake_model(nbest, search="espnet", confidence="label_probability")
+    model.beam_search.scorers = dict.fromkeys(("decoder", "length_bonus"))
+    model.beam_search.weights = {"decoder": 1.0, "length_bonus": penalty}
+    model.beam_search.hyp_primer = hyp_primer
+    assert chosen(model, decode)[0][-1].word_confidence == pytest.approx([0.1, 0.1])
 
 
 def test_label_smoothing_is_taken_back_where_confidences_are_combined(nbest):
@@ -145,6 +164,8 @@ def test_label_smoothing_that_the_search_takes_out_is_not_taken_out_again(nbest)
 
 def test_label_smoothing_of_a_sum_of_scorers_is_not_known(nbest):
     model, _ = fake_model(nbest, smoothing=0.1)
+    model.beam_search.scorers["length_bonus"] = None  # tells no labels apart
+    assert label_smoothing(model) == 0.1
     model.beam_search.scorers["lm"] = None
     assert label_smoothing(model) == 0.0
 

@@ -231,9 +231,28 @@ def test_the_translation_is_of_what_the_first_search_has_found(name, model_of, w
         assert hyp.score == pytest.approx(found.score, abs=1e-4)
 
 
+def test_where_one_of_two_searches_does_not_fit_both_stay(model_of):
+    model = st_inference.Speech2Text(**model_of("st_multi").files)
+    before = (model.asr_beam_search, model.beam_search, model.nbest)
+    with pytest.raises(ValueError, match="decoder_dtype"):
+        use_search(model, "explicit_length", decoder_dtype="int7")
+    model.asr_beam_search.pre_beam_size = 0  # which no search of this package takes
+    with pytest.raises(ValueError, match="pre_beam_ratio"):
+        use_search(model, "explicit_length", nbest=3)
+    assert (model.asr_beam_search, model.beam_search, model.nbest) == before
+
+
 def test_without_an_extra_decoder_the_search_for_the_source_text_stays(model_of):
     model = st.Speech2Text(**model_of("st").files, **EXPLICIT)
     assert type(model.asr_beam_search) is not ExplicitLengthBeamSearch
+
+
+def test_both_searches_compute_in_the_dtype_asked_for(model_of):
+    conf = {"decoder_dtype": "bfloat16", **EXPLICIT}
+    model = st.Speech2Text(**model_of("st_multi").files, **conf)
+    for search in (model.beam_search, model.asr_beam_search):
+        lowered = search.setup().adapters["decoder"].decoder
+        assert next(lowered.parameters()).dtype == torch.bfloat16
 
 
 def test_a_translator_without_ctc_for_the_source_text(model_of):

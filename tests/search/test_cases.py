@@ -8,6 +8,7 @@ Labels of the tables: a, b and the end label $.
 import logging
 import math
 import re
+import weakref
 
 import pytest
 import torch
@@ -783,6 +784,24 @@ def test_a_batch_too_large_for_the_memory_is_halved(kind, room_for, caplog):
     assert caplog.text.count("going on in halves") == 2
 
 
+def test_what_was_too_large_is_gone_when_the_halves_begin(monkeypatch):
+    """Caches of the whole batch in the memory would leave its halves no room."""
+    started, run = [], BatchDecoding.run
+
+    def run_if_alone(decoding):
+        gone = [other() is None for other in started]
+        assert all(gone)
+        started.append(weakref.ref(decoding))
+        if len(decoding.limits) > 1:
+            raise torch.OutOfMemoryError("no room")
+        return run(decoding)
+
+    monkeypatch.setattr(BatchDecoding, "run", run_if_alone)
+    x, lengths = padded([encoder_output(b, 4) for b in range(4)])
+    searching(ExplicitLengthBeamSearch, RandomScorer(5, 6), 4)(x, x_lengths=lengths)
+    assert len(started) == 7
+
+
 @both
 def test_one_utterance_too_large_says_what_to_lower(kind, room_for):
     x, lengths = padded([encoder_output(b, n) for b, n in enumerate([7, 9])])
@@ -799,3 +818,50 @@ def test_other_errors_stay_what_they_are():
     x, lengths = padded([encoder_output(b, 4) for b in range(2)])
     with pytest.raises(RuntimeError, match="shapes do not fit"):
         searching(ExplicitLengthBeamSearch, Broken(5, 6), 4)(x, x_lengths=lengths)
+
+
+@both
+def test_a_pre_beam_of_all_scorers_where_there_is_none_but_partial_ones(kind):
+    """As ESPnet's translators have it with `ctc_weight: 1.0`."""
+    scorers, weights = {"ctc": BatchPartialScorer(0, 6)}, {"ctc": 1.0}
+    found = [
+        build(kind, scorers, weights, 3, 6, nbest=1, pre_beam_score_key=key)(
+            encoder_output(0, 5)
+        )
+        for key in ("full", None)
+    ]
+    assert found[0][0].yseq.tolist() == found[1][0].yseq.tolist()
+
+
+@both
+@pytest.mark.parametrize(
+    "frames, message",
+    [
+        ({"x": (4,)}, r"x must be .*, not \(4,\)"),
+        ({"x": (1, 1, 4, 2)}, r"x must be .*, not \(1, 1, 4, 2\)"),
+        ({"x": (4, 2), "pre_x": (2, 5, 2)}, r"pre_x must be .* not \(2, 5, 2\)"),
+        ({"x": (2, 4, 2), "pre_x": (3, 5, 2)}, r"pre_x must be .* not \(3, 5, 2\)"),
+        ({"x": (2, 4, 2), "pre_x": (5, 2)}, r"pre_x must be .* not \(5, 2\)"),
+    ],
+)
+def test_frames_of_a_wrong_shape(kind, frames, message):
+    search = searching(kind, RandomScorer(0, 6), 2)
+    with pytest.raises(ValueError, match=message):
+        search(**{name: torch.zeros(shape) for name, shape in frames.items()})
+
+
+@both
+def test_an_empty_primer_of_one_utterance(kind):
+    search = searching(kind, RandomScorer(0, 6), 2)
+    search.set_hyp_primer([[5], []])
+    with pytest.raises(ValueError, match=r"empty for the utterances \[1\]"):
+        search(torch.zeros(2, 4, 2))
+
+
+@both
+@pytest.mark.parametrize("ratio", [-1.0, 0.2])
+def test_a_pre_beam_of_no_label(kind, ratio):
+    scorers = {"decoder": RandomScorer(0, 9), "ctc": BatchPartialScorer(1, 9)}
+    options = {"pre_beam_score_key": "decoder", "pre_beam_ratio": ratio}
+    with pytest.raises(ValueError, match=f"pre_beam_ratio is {ratio}, .* one or more"):
+        build(kind, scorers, dict.fromkeys(scorers, 0.5), 3, 9, **options)

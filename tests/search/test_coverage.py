@@ -217,3 +217,19 @@ def test_mistakes_show_at_the_door(value, message):
             4,
             coverage=value,
         )
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_attention_in_half_precision_is_summed_in_float32(dtype):
+    """In float16 1e-10 is 0, whose logarithm is no coverage."""
+    search = build(
+        SimpleBeamSearch,
+        {"decoder": make_decoder("transformer").to(dtype)},
+        {"decoder": 1.0},
+        3,
+        V,
+        coverage={"weight": 0.1},
+    )
+    x = 30 * torch.randn(9, D, generator=torch.Generator().manual_seed(0))
+    hyps = search(x.to(dtype), maxlenratio=-6)  # most frames get no attention at all
+    assert all(math.isfinite(hyp.score) for hyp in hyps)

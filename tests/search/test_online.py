@@ -405,6 +405,42 @@ def test_a_scorer_that_takes_no_more_frames_is_named(monkeypatch):
         search(torch.zeros(5, 2), is_final=False)
 
 
+def test_a_partial_scorer_that_has_made_its_state_of_the_first_block_is_named():
+    search = online({"ctc": toys.BatchPartialScorer(0, 12)}, vocab=12)
+    with pytest.raises(TypeError, match="BatchPartialFallback cannot take frames"):
+        for block in frames(20).split(10):
+            search(block, is_final=False)
+
+
+class Keeper(toys.PlainRandomScorer):
+    """Keeps what it has made of the frames on itself, and adds to its state in place.
+
+    As ESPnet's RNN decoder with a coverage attention does.
+    """
+
+    def init_state(self, x):
+        self.n_frames = len(x)
+        return []
+
+    def score(self, y, state, x):
+        assert self.n_frames == len(x)
+        assert state == y[:-1].tolist()  # each label has been added once
+        state.append(int(y[-1]))
+        return torch.tensor(self.log_probs(0, tuple(y.tolist()))), state
+
+    def final_score(self, state):
+        return 0.0
+
+
+def test_a_scorer_that_keeps_frames_on_itself_is_told_of_more():
+    search = online({"decoder": Keeper(3, 12, end_bias=-3.0)}, vocab=12)
+    steps = 0
+    for block in frames(40).split(8):
+        search(block, is_final=False)
+        steps += search.trace[0].steps
+    assert steps > 3
+
+
 # --- A trained model ------------------------------------------------------------------
 
 

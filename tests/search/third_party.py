@@ -61,7 +61,10 @@ class FirstEndBeamSearch(LabelSynchronousSearch):
 
     def __init__(self, *args, nbest=None, **kwargs):
         super().__init__(*args, **kwargs, options=FirstEndOptions(nbest))
-        self.rule = FirstEndRule(self.beam_size, self.eos)
+
+    @property
+    def rule(self):
+        return FirstEndRule(self.beam_size, self.eos)
 
 
 # example: end
