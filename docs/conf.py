@@ -46,8 +46,16 @@ suppress_warnings = ["ref.python"]
 
 
 def _name_files_of_the_repository(app, docname, source):
-    """Name the files outside of docs that the pages link to, which are not built."""
-    source[0] = re.sub(r"\[[^]]+\]\(\.\./([^)]+)\)", r"`\1`", source[0])
+    """Name the files outside of docs that the pages link to, which are not built.
+
+    The words of a link stay, unless they are the beginning of the file's name.
+    """
+    source[0] = re.sub(r"\[([^]]+)\]\(\.\./([^)#]+)[^)]*\)", _named, source[0])
+
+
+def _named(link):
+    words, path = link.groups()
+    return f"`{path}`" if path.startswith(words) else f"{words} (`{path}`)"
 
 
 def setup(app):

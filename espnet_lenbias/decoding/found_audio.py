@@ -33,7 +33,7 @@ def named_audio(paths: Sequence[Path], results: Path) -> dict[str, Path]:
     the whole name, and then by the whole path.
 
     Args:
-        paths: Files, and folders that are searched to their depths.
+        paths: Files, and folders that are searched recursively.
         results: The output folder: what lies there, and in those of other runs, is none
             of the audio of a folder.
 
@@ -61,7 +61,7 @@ def audio_in(folder: Path, results: Path | None = None) -> list[Path]:
     """Return the audio files below a folder, sorted.
 
     Args:
-        folder: It is searched to its depths.
+        folder: It is searched recursively.
         results: An output folder: what lies there, and in those of other runs, is none.
     """
     return [f for f in _files_in(folder, results) if f.suffix.lower() in SUFFIXES]

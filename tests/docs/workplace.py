@@ -4,7 +4,9 @@ What stands in for what:
 
 ================================  ====================================================
 exp/asr/{config.yaml,*.pth}       the bundled transformer model, as a training leaves it
-exp/asr/decode_*/test_clean       results that a decoding has left: the right texts
+exp/asr/decode_*/test_clean       results that a decoding has left: the right texts, and
+                                  the journal of a run of this package
+exp/asr/decode_espnet/test_clean  the same of ESPnet's own tool, which leaves no journal
 dump/raw/test_clean               two of the bundled utterances
 data/talks                        one of them as a recording, and a piece of it
 conf/                             the decode configs of recipes/librispeech
@@ -22,7 +24,9 @@ import shutil
 import sys
 from pathlib import Path
 
+from espnet_lenbias.decoding.journal import options_line
 from espnet_lenbias.options.packed_model import model_files
+from espnet_lenbias.options.run_journal import JOURNAL
 from tests.bundled import bundled
 from tests.docs.pages import ROOT
 
@@ -48,10 +52,13 @@ def make(folder: Path) -> None:
         shutil.copy(path, folder / f"{name}.flac")
 
     model = folder / "exp" / "asr"
-    for search in ("simple", "explicit_length"):
-        results = model / f"decode_{search}" / "test_clean" / "1best_recog"
-        results.mkdir(parents=True)
-        _write_lines(results / "text", TEXTS)
+    for search in ("espnet", "simple", "explicit_length"):
+        results = model / f"decode_{search}" / "test_clean"
+        (results / "1best_recog").mkdir(parents=True)
+        _write_lines(results / "1best_recog" / "text", TEXTS)
+        if search != "espnet":
+            options = {"search": search, "beam_size": "16"}
+            (results / JOURNAL).write_text(options_line(options))
     files = model_files(str(bundled("asr_transformer")))
     (model / "config.yaml").symlink_to(files["asr_train_config"])
     (model / "valid.acc.ave.pth").symlink_to(files["asr_model_file"])

@@ -19,7 +19,7 @@ def get_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
-    add("audio", type=Path, help="a folder, searched to its depths")
+    add("audio", type=Path, help="a folder, searched recursively")
     add("out", type=Path, help="gets wav.scp, utt2spk, spk2utt, and text")
     return parser
 
