@@ -9,10 +9,13 @@ those of both.
 
 import argparse
 import hashlib
+import os
+import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
+from urllib.parse import quote
 
 from espnet_lenbias.decoding.format_lines import (
     ctm_lines,
@@ -20,14 +23,10 @@ from espnet_lenbias.decoding.format_lines import (
     srt_lines,
     vtt_lines,
 )
+from espnet_lenbias.decoding.format_list import note_files, noted_files, remove_files
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import ResultRow
-from espnet_lenbias.decoding.plain_files import (
-    is_own,
-    is_own_folder,
-    remove,
-    replace_file,
-)
+from espnet_lenbias.decoding.plain_files import replace_file
 from espnet_lenbias.decoding.transcript import (
     Transcript,
     recordings_of,
@@ -63,7 +62,7 @@ Audio = Mapping[str, tuple[str | None, float | None]]
 def write_formats(
     folder: Path, args: argparse.Namespace, rows: Mapping[str, ResultRow]
 ) -> None:
-    """Write what `formats` asks for; other files of formats, of earlier runs, go.
+    """Write what `formats` asks for; what else earlier runs have written of formats goes.
 
     Args:
         folder: The output folder.
@@ -74,12 +73,15 @@ def write_formats(
     Raises:
         OSError: Names a file that cannot be read or written.
     """
+    before = noted_files(folder)
     written = {
         name
         for speaker in (speakers_in(rows.values()) if args.formats else ())
         for name in _written(folder, args, rows, speaker)
     }
-    remove(p for p in of_formats(folder) if str(p.relative_to(folder)) not in written)
+    remove_files(folder, before - written)
+    if written or before:
+        note_files(folder, written)
 
 
 def _written(
@@ -95,20 +97,6 @@ def _written(
         recordings = recordings_of(args.segments, of_all)
         inner = f"{RECORDINGS}/"
         yield from _write(folder, args, recordings, 1, speaker, args.formats, inner)
-
-
-def of_formats(folder: Path) -> Iterator[Path]:
-    """Yield the files of formats that lie in an output folder; no link is followed."""
-    inner = [folder, *filter(is_own_folder, [folder / RECORDINGS])]
-    ranks = [rank for place in inner for rank in place.glob("*best_recog")]
-    for rank in filter(is_own_folder, ranks):
-        for end in _OF_ALL.values():
-            yield from filter(is_own, rank.glob(f"text{end}"))
-            yield from filter(is_own, rank.glob(f"text_spk[0-9]{end}"))
-        for name in _SUBTITLES:
-            subtitles = [rank / name, *rank.glob(f"{name}_spk[0-9]")]
-            for place in filter(is_own_folder, subtitles):
-                yield from filter(is_own, place.glob(f"*.{name}"))
 
 
 def _write(
@@ -163,11 +151,16 @@ def _files(
 def file_name(key: str) -> str:
     """Return a key as the name of a file: `/` and a first `.` as in addresses.
 
-    Of a key that is longer than names of files may be, the beginning, and a number that
-    tells it from others.
+    So are letters that no file name can have where the locale is that of another
+    language. Of a key that is longer than names of files may be, the beginning, and a
+    number that tells it from others.
     """
     name = key.replace("%", "%25").replace("/", "%2F")
     name = f"%2E{name[1:]}" if name.startswith(".") else name
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        name = quote(name, safe=string.printable)
     encoded = name.encode(errors="surrogateescape")
     if len(encoded) <= _LONGEST_NAME:
         return name

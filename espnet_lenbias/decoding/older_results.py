@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from espnet_lenbias.decoding.folder_lock import locked
-from espnet_lenbias.decoding.format_files import of_formats
+from espnet_lenbias.decoding.format_list import LIST, noted_files, remove_files
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import is_result_file
 from espnet_lenbias.decoding.plain_files import is_own, is_own_folder, remove
@@ -21,7 +21,9 @@ def remove_derived(folder: Path) -> None:
     texts = []
     if is_own_folder(of_recordings.parent) and is_own_folder(of_recordings):
         texts = [p for p in of_recordings.glob("text*") if is_own(p) and not p.suffix]
-    remove([*of_formats(folder), *texts])
+    remove(texts)
+    remove_files(folder, noted_files(folder))
+    remove(filter(is_own, [folder / LIST]))
 
 
 def remove_results(folder: Path) -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding import decode, drop_in
 from espnet_lenbias.decoding.format_files import file_name, write_formats
 from espnet_lenbias.decoding.format_lines import clock
+from espnet_lenbias.decoding.format_list import LIST
 from espnet_lenbias.decoding.transcript import transcript_of
 from espnet_lenbias.options import decoding as options_of_decoding
 from espnet_lenbias.options.decoding import get_parser, parse
@@ -91,7 +93,8 @@ def args(tmp_path):
 
 
 def files(folder: Path) -> dict[str, str]:
-    paths = [path for path in folder.rglob("*") if path.is_file()]
+    every = [path for path in folder.rglob("*") if path.is_file()]
+    paths = [path for path in every if path.name != LIST]
     return {str(path.relative_to(folder)): path.read_text("utf-8") for path in paths}
 
 
@@ -145,7 +148,9 @@ def test_what_the_last_command_did_not_ask_for_goes(args, tmp_path):
     write_formats(out, args, ROWS)
     (out / "2best_recog/text.ctm").unlink()
     (out / "2best_recog/text.ctm").mkdir()
-    others = ("1best_recog/text", "1best_recog/srt/notes.txt", "text.trn")
+    of_subtitles = ("notes.txt", "ann-1.de.srt", "mine.srt")
+    others = ["1best_recog/text", *(f"1best_recog/srt/{n}" for n in of_subtitles)]
+    others += ["text.trn"]
     for name in others:
         (out / name).write_text("kept")
     elsewhere.mkdir()
@@ -168,6 +173,30 @@ def test_what_the_last_command_did_not_ask_for_goes(args, tmp_path):
     args.formats = None
     write_formats(out, args, ROWS)
     assert files(out) == dict.fromkeys(others, "kept")
+
+
+def test_a_planted_list_of_files_removes_no_others(args, tmp_path):
+    """Names that lead elsewhere, or to files that no format has."""
+    out = tmp_path / "out"
+    (out / "1best_recog/srt").mkdir(parents=True)
+    own = ["1best_recog/srt/x.srt", "1best_recog/text", "decoding.jsonl"]
+    for place in (*(out / name for name in own), tmp_path / "y.srt"):
+        place.write_text("kept")
+    elsewhere = ["../y.srt", "1best_recog/srt/../../../y.srt", str(tmp_path / "y.srt")]
+    names = [*own[1:], *elsewhere]
+    (out / LIST).write_text("\n".join([*own[:1], *names, "1best_recog/srt/z.srt"]))
+    args.formats = None
+    write_formats(out, args, ROWS)
+    assert files(out) == dict.fromkeys(own[1:], "kept")
+    assert (tmp_path / "y.srt").read_text() == "kept"
+
+
+def test_names_that_the_locale_cannot_write(args, tmp_path, monkeypatch):
+    """As in ISO-8859-1: UTF-8 in percent signs, as addresses have it."""
+    encode = partial(str.encode, encoding="latin-1")
+    monkeypatch.setattr("os.fsencode", encode)
+    assert file_name("\u65e5/\u00e9 a") == "%E6%97%A5%2F%C3%A9 a"
+    assert file_name("\u00e9 a") == "\u00e9 a"
 
 
 def no_constant(name):
