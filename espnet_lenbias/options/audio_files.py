@@ -60,7 +60,7 @@ def check_audio_file(path: Path) -> None:
 
 def _info(path: Path) -> Any:
     """Return what soundfile knows about a file."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise FileNotFoundError(f"there is no audio file {path}")
     try:
         return file_info(path)

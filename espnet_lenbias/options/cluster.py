@@ -6,11 +6,11 @@ running already. Dask is an extra of this package, imported where workers are wa
 
 import importlib
 import inspect
+import os
 import shutil
 import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -179,7 +179,7 @@ def _read_security(path: str) -> Mapping[str, Any]:
                 raise ClusterError(
                     f"{path}: {key}: {value!r} is neither true nor false"
                 )
-        elif not isinstance(value, str) or not Path(value).is_file():
+        elif not isinstance(value, str) or not os.path.isfile(value):
             raise ClusterError(f"{path}: {key}: there is no file {value}")
     # What is not in this file can be in Dask's own configuration.
     security = import_extra("distributed").Security(**config)

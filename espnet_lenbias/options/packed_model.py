@@ -105,7 +105,7 @@ def check_tag(tag: Any) -> None:
     what = "give the name of a packed model (.zip) on disk, or a tag of the model zoo"
     if not isinstance(tag, str | Path) or not str(tag).strip():
         raise OptionError(f"model_tag: {tag!r} is no name of a model: {what}")
-    if Path(tag).is_dir():
+    if os.path.isdir(tag):  # a Path raises for an address that is too long
         raise OptionError(
             f"model_tag: {tag} is a folder: {what}; of a model that is not packed give "
             "its files, such as asr_train_config and asr_model_file"
@@ -116,7 +116,7 @@ def check_tag(tag: Any) -> None:
 
 def is_archive(tag: str) -> bool:
     """Whether the tag names a file on disk rather than a model of the zoo."""
-    return Path(tag).is_file() or (tag.endswith(_PACKED) and "://" not in tag)
+    return os.path.isfile(tag) or (tag.endswith(_PACKED) and "://" not in tag)
 
 
 def unpack_model(archive: Path) -> dict[str, str]:
@@ -189,7 +189,7 @@ def _meta(archive: Path) -> Any:
 
 def check_archive(archive: Path) -> None:
     """Verify that the file is a model packed by ESPnet; see :func:`model_files`."""
-    if not archive.is_file():
+    if not os.path.isfile(archive):
         raise FileNotFoundError(f"model_tag: there is no file {archive}")
     if tarfile.is_tarfile(archive):  # one can look like the last zip file within it
         raise OptionError(

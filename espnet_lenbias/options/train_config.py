@@ -5,6 +5,7 @@ can end in nonsense. No torch in here.
 """
 
 import functools
+import os
 import tarfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -79,17 +80,17 @@ def check_file(key: str, path: Any) -> None:
     """
     if not isinstance(path, str | Path) or not str(path):
         raise OptionError(f"{key}: {path!r} is no name of a file")
-    if Path(path).is_dir():
+    if os.path.isdir(path):  # a Path raises for a name that is too long
         raise OptionError(f"{key}: {path} is a folder: give the file in it")
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         raise OptionError(f"{key}: {why_no_file(path)}")
 
 
 def why_no_file(path: str | Path) -> str:
     """Say why a path is no file that can be read twice."""
-    if Path(path).is_dir():
+    if os.path.isdir(path):
         return f"{path} is a folder"
-    if Path(path).exists():
+    if os.path.exists(path):
         return (
             f"{path} is a pipe or a device, and files are read more than once: save "
             "what it gives as a file, and name that"
@@ -169,7 +170,7 @@ def check_train_configs(options: Mapping[str, Any]) -> None:
     if path is None or tool is None:
         return
     key = f"{letters}_train_config"
-    if options.get(key) is None and not path.is_file():
+    if options.get(key) is None and not os.path.isfile(path):
         check_file(f"{letters}_model_file", model)
         raise OptionError(
             f"{letters}_model_file: there is no config.yaml beside {model}: name its "

@@ -171,6 +171,12 @@ def test_a_config_takes_the_choices_that_there_are(tool, parsed, monkeypatch):
     assert chosen == ("DEBUG", "float64", None, None)
 
 
+def test_a_text_that_is_too_long_for_a_file_is_no_file(parsed):
+    text = "a" * 300
+    args = parsed("search: simple", "--model_tag", text)
+    assert run_options(args)["model_tag"] == text
+
+
 def test_the_command_line_says_where_bfloat16_is_an_option(parsed, capsys):
     with pytest.raises(SystemExit) as stop:
         parsed("search: simple", "--dtype", "bfloat16")
@@ -224,6 +230,10 @@ DATA = ["--data_path_and_name_and_type", "a.scp,speech,sound"]
         ([*DATA, "--config", "."], "config: . is a folder: give the file in it"),
         ([*DATA, "--config", os.devnull], f"config: {os.devnull} is a pipe or a devi"),
         ([*DATA, "--config", "gone.yaml"], "config: there is no file gone.yaml"),
+        (
+            [*DATA, "--asr_model_file", "a" * 300],
+            f"asr_model_file: there is no file {'a' * 300}",
+        ),
     ],
     ids=str,
 )

@@ -15,7 +15,12 @@ from espnet2.main_funcs.pack_funcs import pack, unpack
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options import packed_model
-from espnet_lenbias.options.packed_model import check_archive, model_files
+from espnet_lenbias.options.packed_model import (
+    check_archive,
+    check_tag,
+    is_archive,
+    model_files,
+)
 from espnet_lenbias.options.train_config import is_packed_model
 
 META = {
@@ -63,6 +68,12 @@ def test_files_are_below_the_cache(tmp_path, cache):
     }
     config = yaml.safe_load(Path(files["asr_train_config"]).read_text())
     assert config["stats_file"] == str(folder / "exp/stats.npz")
+
+
+def test_a_long_address_is_no_name_of_a_file():
+    address = f"https://example.org/model.zip?signature={'0' * 300}"
+    check_tag(address)
+    assert not is_archive(address)
 
 
 @pytest.mark.parametrize(
