@@ -91,13 +91,13 @@ def run(
             join_pieces(folder, args.segments, list(data))
             rows = results.rows(results.keys)
             write_formats(folder, args, rows)
-        if finished is not None:
-            finished(rows)
     except (OptionError, OtherRunError) as e:
         show_cause(args.log_level)
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     except OSError as e:
         parser.exit(2, f"{parser.prog}: error: {_what_failed(e)}\n")
+    if finished is not None:
+        finished(rows)  # here: that nobody reads it is no fault of the results'
     for line in warnings.summary(len(data)):
         logging.warning(line)
     return _report(failures, len(data))

@@ -3,8 +3,6 @@
 import json
 import os
 import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -191,32 +189,6 @@ def test_a_full_disk_is_named_and_the_next_run_completes(room, tmp_path):
 
 
 # --- One run at a time ----------------------------------------------------------------
-
-_HOLDER = """
-import multiprocessing, sys, time
-from pathlib import Path
-from espnet_lenbias import cli
-from espnet_lenbias.bin import asr_inference
-from espnet_lenbias.decoding.folder_lock import locked
-
-with locked(Path(sys.argv[1])):
-    # as a data loader's worker, which outlives a parent that is killed
-    worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,))
-    worker.start()
-    print(worker.pid, flush=True)
-    time.sleep(30)
-"""
-
-
-@pytest.fixture
-def holder(tmp_path):
-    """Return a process that holds a folder's lock, and its child."""
-    command = [sys.executable, "-c", _HOLDER, str(tmp_path / "out")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        child = int(process.stdout.readline())
-        yield process, child
-        process.kill()
-        os.kill(child, 9)
 
 
 def test_the_second_run_is_told_who_holds_the_folder(holder, tmp_path):

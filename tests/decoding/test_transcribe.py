@@ -1,6 +1,7 @@
 """``espnet-lenbias transcribe``: from audio files of any kind to texts."""
 
 import argparse
+import errno
 import json
 import os
 import re
@@ -319,6 +320,49 @@ def test_nothing_but_broken_files(packed, tmp_path, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert f"failed: {tmp_path}/broken.wav is no audio" in err
+
+
+def test_a_folder_in_use_is_left_as_it_is(holder, packed, tmp_path, wav_scp, capsys):
+    """Copies, `wav.scp` and `segments` are those of the run that is at work there."""
+    out = tmp_path / "out"  # of the holder
+    (out / "wav.scp").write_text("of the other run")
+    with pytest.raises(SystemExit) as stop:
+        cli.main(command(tmp_path / "utt1.wav", model=packed("asr"), out=out))
+    assert stop.value.code == 2
+    said = f"error: output_dir {out} is in use by another run ("
+    assert said in capsys.readouterr().err.splitlines()[-1]
+    assert files(out) == {"wav.scp": b"of the other run"}
+
+
+def test_threads_wait_passively_before_torch_is_loaded(
+    packed, tmp_path, wav_scp, monkeypatch
+):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    found = []
+
+    def cut(*_):  # the detector of silence loads torch
+        found.append(os.environ.get("OMP_WAIT_POLICY"))
+        return []
+
+    monkeypatch.setattr(transcribe, "cut_at_silences", cut)
+    wave = tmp_path / "utt1.wav"
+    assert cli.main(command(wave, model=packed("asr"), out=tmp_path / "o")) == 0
+    assert found == ["passive"]
+
+
+def test_a_reader_who_goes_is_no_error_of_the_run(
+    packed, tmp_path, wav_scp, monkeypatch, capsys
+):
+    def gone(*_):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(transcribe, "_show", gone)
+    wave, out = tmp_path / "utt1.wav", tmp_path / "o"
+    options = ["--beam_size", "2", "--maxlenratio", "-3"]
+    with pytest.raises(BrokenPipeError):
+        transcribe.main(command(wave, *options, model=packed("asr"), out=out)[1:])
+    assert "error" not in capsys.readouterr().err
+    assert (out / "recordings" / "1best_recog" / "text").is_file()
 
 
 def results(folder: Path) -> set[str]:
