@@ -15,7 +15,7 @@ from espnet_lenbias.decoding.preprocessing import of_one
 from espnet_lenbias.decoding.result_folder import Outcome, empty_value
 from espnet_lenbias.decoding.search_threads import choose_threads
 from espnet_lenbias.decoding.utterances import Batch, Unreadable, Utterances, reason
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.espnet_compat import set_all_random_seed
 from espnet_lenbias.inference.whisper import leave_long_audio
 from espnet_lenbias.options.espnet_tools import Tool
@@ -91,7 +91,7 @@ def load_model(args: argparse.Namespace, tool: Tool) -> Any:
     except OptionError:
         raise
     except ValueError as e:  # of a search, that the model does not go with it
-        raise OptionError(" ".join(str(e).split())) from e
+        raise OptionError(one_line(e)) from e
     refuse_no_frames(model.beam_search)
     choose_threads(model.beam_search)
     # Whoever reads the audio does, with its source.

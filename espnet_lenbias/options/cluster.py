@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-import yaml
-
 from espnet_lenbias.errors import ClusterError, OptionError
 from espnet_lenbias.options.fast_yaml import read_config
 from espnet_lenbias.options.registry import nearest
@@ -193,8 +191,6 @@ def _read_yaml(path: str) -> dict[str, Any]:
         config = read_config(path)
     except OptionError as e:
         raise ClusterError(str(e)) from e
-    except (yaml.YAMLError, UnicodeDecodeError) as e:
-        raise ClusterError(f"{path}: not a yaml file: {e}") from e
     if not isinstance(config, dict):
         raise ClusterError(f"{path}: a cluster config holds `option: value` lines")
     return config

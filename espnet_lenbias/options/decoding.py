@@ -15,11 +15,11 @@ from typing import Any, NoReturn
 
 import yaml
 
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.options.choices import check_choices, check_config, choices_of, hint
 from espnet_lenbias.options.data_files import DATA, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
-from espnet_lenbias.options.fast_yaml import read_config
+from espnet_lenbias.options.fast_yaml import NO_YAML, read_config
 from espnet_lenbias.options.formats import add_formats_option, check_formats
 from espnet_lenbias.options.packed_model import check_tag
 from espnet_lenbias.options.posteriors import (
@@ -90,6 +90,8 @@ def get_parser(module: str) -> argparse.ArgumentParser:
             action.default = None
         if action.dest == DATA:
             action.type = _data
+        if isinstance(action, NestedDictAction):
+            action.type = _yaml
     group.add_argument(
         "--decoder_dtype",
         choices=DECODER_DTYPES,
@@ -114,6 +116,16 @@ def _data(text: str) -> tuple[str, str, str]:
             ) from None
         path, name, kind = text.rsplit(",", 2)
     return path, name, kind
+
+
+def _yaml(text: str) -> str:
+    """Return KEY=VALUE, or a mapping, as it is, for ESPnet to read: VALUE must be yaml."""
+    key, sign, value = text.partition("=")
+    try:
+        yaml.safe_load(value if sign else key)
+    except NO_YAML as e:
+        raise argparse.ArgumentTypeError(f"{text!r} is no yaml: {one_line(e)}") from e
+    return text
 
 
 def parse(
@@ -167,7 +179,7 @@ def peek_config(path: str | Path | None) -> Mapping[str, Any]:
     Of one that cannot be read, nothing: the tool's own parser tells.
     """
     config = None
-    with suppress(OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError):
+    with suppress(OSError, *NO_YAML):
         config = yaml.safe_load(Path(path).read_text("utf-8")) if path else None
     return config if isinstance(config, dict) else {}
 
@@ -188,8 +200,6 @@ def _read_config(
         _fail(parser, f"config: {path} cannot be read: {e.strerror}")
     except OptionError as e:
         _fail(parser, str(e))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
-        _fail(parser, f"{path}: not a yaml file: {' '.join(str(e).split())}")
     if not isinstance(config, dict):
         _fail(parser, f"{path}: a decode config holds `option: value` lines")
     valid = [action.dest for action in parser._actions]

@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.fast_yaml import LOADER
+from espnet_lenbias.errors import OptionError, one_line
+from espnet_lenbias.options.fast_yaml import LOADER, NO_YAML
 from espnet_lenbias.options.unpacked_model import LISTING, LOCK
 
 # Nothing that is trained packs so well: weights hardly at all, text to a tenth.
@@ -116,9 +116,10 @@ def _check_yaml(
     try:
         node = yaml.compose(packed.read(member), Loader=LOADER)
         n_values = expanded_size(node)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
-        why = " ".join(str(e).split())
-        raise OptionError(f"{where} is no yaml file that can be read: {why}") from e
+    except NO_YAML as e:
+        raise OptionError(
+            f"{where} is no yaml file that can be read: {one_line(e)}"
+        ) from e
     if n_values > _MOST_YAML_VALUES:
         raise OptionError(
             f"{where} holds {n_values} values, its aliases written out: that is no "

@@ -15,8 +15,9 @@ from typing import Any
 import yaml
 
 from espnet_lenbias import espnet_compat
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.options.espnet_tools import Tool, owner_of
+from espnet_lenbias.options.fast_yaml import NO_YAML
 from espnet_lenbias.options.model_archive import check_members, check_meta, files_within
 from espnet_lenbias.options.output_folder import NO_ROOM
 from espnet_lenbias.options.unpacked_model import (
@@ -34,7 +35,7 @@ _DAMAGED = (
     EOFError,
     NotImplementedError,
     RuntimeError,
-    yaml.YAMLError,
+    *NO_YAML,
 )
 
 
@@ -63,7 +64,7 @@ def model_files(tag: str | Path) -> dict[str, str]:
     except Exception as e:  # of every kind: of the net, of the disk, of the zoo's own
         raise OptionError(
             f"model_tag: the model zoo gives no model {tag} "
-            f"({type(e).__name__}: {_one_line(e)}): give a tag that it lists, or a packed "
+            f"({type(e).__name__}: {one_line(e)}): give a tag that it lists, or a packed "
             "model on disk"
         ) from e
 
@@ -165,19 +166,15 @@ def _unpack(archive: Path, folder: Path) -> dict[str, str]:
         files = files_within(meta, archive, folder)
     except OSError:  # of the folder, which is not the archive's fault
         raise
-    except (*_DAMAGED, ValueError, LookupError, AssertionError, TypeError) as e:
+    except (*_DAMAGED, AssertionError) as e:
         named = str(e).startswith("model_tag: ")
-        why = e if named else f"model_tag: {archive} cannot be unpacked: {_one_line(e)}"
+        why = e if named else f"model_tag: {archive} cannot be unpacked: {one_line(e)}"
         raise OptionError(str(why)) from e
     for key, file in files.items():
         if key.endswith("_model_file"):
             espnet_compat.add_older_names(Path(file))
     write_listing(folder, files, names)  # last: what has none is not whole
     return files
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _meta(archive: Path) -> Any:
@@ -202,7 +199,7 @@ def check_archive(archive: Path) -> None:
             names = packed.namelist()
     except _DAMAGED as e:
         raise OptionError(
-            f"model_tag: {archive} is not a zip archive: {_one_line(e)}"
+            f"model_tag: {archive} is not a zip archive: {one_line(e)}"
         ) from e
     if not any(Path(name).name == "meta.yaml" for name in names):
         raise OptionError(
@@ -219,7 +216,7 @@ def packed_options(archive: Path) -> set[str]:
     try:
         meta = _meta(archive)
         return {str(key) for part in ("files", "yaml_files") for key in meta[part]}
-    except (*_DAMAGED, OSError, ValueError, LookupError, TypeError, StopIteration):
+    except (*_DAMAGED, OSError, StopIteration):
         return set()
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.options.espnet_tools import Tool, tool_of
-from espnet_lenbias.options.fast_yaml import LOADER
+from espnet_lenbias.options.fast_yaml import LOADER, NO_YAML
 
 # What says to which task a training config belongs: (task, a key that it has), in order.
 _KEYS = (
@@ -57,9 +57,10 @@ def read_train_config(key: str, path: Any) -> Mapping[str, Any]:
         config = _parsed(str(Path(path).absolute()), stat.st_mtime_ns, stat.st_size)
     except OSError as e:
         raise OptionError(f"{key}: {path} cannot be read: {e.strerror}") from e
-    except (yaml.YAMLError, ValueError, RecursionError) as e:
-        why = " ".join(str(e).split())
-        raise OptionError(f"{key}: {path} is no yaml file: {why}: {_REMEDY}") from e
+    except NO_YAML as e:
+        raise OptionError(
+            f"{key}: {path} is no yaml file: {one_line(e)}: {_REMEDY}"
+        ) from e
     if not isinstance(config, dict):
         what = "is empty" if config is None else "holds no `option: value` lines"
         raise OptionError(f"{key}: {path} {what}: {_REMEDY}")

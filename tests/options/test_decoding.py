@@ -5,7 +5,7 @@ import os
 import pytest
 import yaml
 
-from espnet_lenbias.options.decoding import get_parser, parse
+from espnet_lenbias.options.decoding import get_parser, parse, peek_config
 from espnet_lenbias.options.espnet_tools import ASR, MT, TOOLS
 from espnet_lenbias.options.run_options import run_options
 
@@ -95,6 +95,16 @@ def test_what_is_no_number_is_named_at_the_door(parsed, capsys, line, message, s
         parsed("\n".join(lines))
     assert stop.value.code == 2
     assert f"decode.yaml: {message}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["row: 2024-02-30", "beam_size: 0x_"])
+def test_what_yaml_cannot_build_is_named_at_the_door(line, parsed, capsys):
+    with pytest.raises(SystemExit) as stop:
+        parsed(line)
+    assert stop.value.code == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "decode.yaml: not a yaml file: " in said
+    assert peek_config(said.partition("error: ")[2].partition(": ")[0]) == {}
 
 
 def test_an_option_twice_is_named_with_its_lines(parsed, capsys):
@@ -230,6 +240,14 @@ DATA = ["--data_path_and_name_and_type", "a.scp,speech,sound"]
         ([*DATA, "--config", "."], "config: . is a folder: give the file in it"),
         ([*DATA, "--config", os.devnull], f"config: {os.devnull} is a pipe or a devi"),
         ([*DATA, "--config", "gone.yaml"], "config: there is no file gone.yaml"),
+        (
+            [*DATA, "--search_conf", "nbest=["],
+            "argument --search_conf: 'nbest=[' is no yaml: while parsing",
+        ),
+        (
+            [*DATA, "--search_conf", "{nbest: 2024-02-30}"],
+            "argument --search_conf: '{nbest: 2024-02-30}' is no yaml: day is out of ra",
+        ),
         (
             [*DATA, "--asr_model_file", "a" * 300],
             f"asr_model_file: there is no file {'a' * 300}",
