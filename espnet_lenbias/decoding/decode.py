@@ -76,8 +76,6 @@ def load_model(args: argparse.Namespace, tool: Tool) -> Any:
     taken = inference_class.espnet_options().parameters
     options = {key: value for key, value in vars(args).items() if key in taken}
     options["batch_size"] = args.batch_size or 1
-    for key in tool.symbols:
-        options[key] = f"<{options[key].lstrip('<').rstrip('>')}>"
     try:
         model = inference_class.from_pretrained(
             args.model_tag,

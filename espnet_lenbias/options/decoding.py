@@ -19,6 +19,7 @@ from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.options.choices import check_choices, check_config, choices_of, hint
 from espnet_lenbias.options.data_files import DATA, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
+from espnet_lenbias.options.espnet_tools import SYMBOLS, symbol
 from espnet_lenbias.options.fast_yaml import NO_YAML, read_config
 from espnet_lenbias.options.formats import add_formats_option, check_formats
 from espnet_lenbias.options.packed_model import check_tag
@@ -132,7 +133,7 @@ def parse(
     parser: argparse.ArgumentParser, cmd: Sequence[str] | None
 ) -> argparse.Namespace:
     """Parse the command line and its decode config; exit with status 2 on a mistake."""
-    config = _read_config(parser, cmd)
+    config = read_decode_config(parser, cmd)
     choices = choices_of(parser)
     args, unknown = parser.parse_known_args(cmd)
     if unknown:
@@ -145,6 +146,7 @@ def parse(
 
     try:
         check_choices(choices, options)
+        options.update({k: symbol(options[k]) for k in SYMBOLS if k in options})
         check_search_conf(args.search, {})
         args.search_conf = check_search_conf(args.search, args.search_conf)
         options.update(check_espnet_options(args.search, _said(options)))
@@ -184,10 +186,13 @@ def peek_config(path: str | Path | None) -> Mapping[str, Any]:
     return config if isinstance(config, dict) else {}
 
 
-def _read_config(
+def read_decode_config(
     parser: argparse.ArgumentParser, cmd: Sequence[str] | None
 ) -> Mapping[str, Any]:
-    """Read the file of ``--config``, if any, and verify its keys."""
+    """Read the file of ``--config``, if any, and verify its keys, and types of values.
+
+    Exits with status 2 on a mistake, which argparse would not name.
+    """
     finder = argparse.ArgumentParser(add_help=False)
     finder.add_argument("--config")
     path = finder.parse_known_args(cmd)[0].config

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from espnet_lenbias.options.decoding import get_parser, parse, peek_config
-from espnet_lenbias.options.espnet_tools import ASR, MT, TOOLS
+from espnet_lenbias.options.espnet_tools import ASR, MT, S2T, TOOLS
 from espnet_lenbias.options.run_options import run_options
 
 # As PyYAML reads it, `5e-1` is text.
@@ -113,6 +113,33 @@ def test_an_option_twice_is_named_with_its_lines(parsed, capsys):
     assert stop.value.code == 2
     said = "decode.yaml: lines 1 and 3 have search: leave one of them out"
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["st_deu", "<st_deu>", "<st_deu"])
+def test_a_symbol_is_the_same_with_and_without_brackets(given, parsed):
+    args = parsed(
+        f"search: simple\nlang_sym: {given.strip('<>')}", "--task_sym", given, tool=S2T
+    )
+    options = run_options(args)
+    assert (options["lang_sym"], options["task_sym"]) == ("<st_deu>", "<st_deu>")
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("lang_sym: no", "lang_sym must be a text, not False: put it into quotes"),
+        ("lang_sym: null", "lang_sym must be a text, not None: put it into quotes"),
+        ("task_sym: 1", "task_sym must be a text, not 1: put it into quotes"),
+        ("token_type: [a]", "token_type must be a text, not ['a']: put it into"),
+        ("quantize_modules: [a, 1]", "quantize_modules must be a text, not 1: put"),
+        ("output_dir: 2026", "output_dir must be a text, not 2026: put it into quo"),
+    ],
+)
+def test_what_is_no_text_is_named_at_the_door(line, message, parsed, capsys):
+    with pytest.raises(SystemExit) as stop:
+        parsed(f"search: simple\n{line}\n", tool=S2T)
+    assert stop.value.code == 2
+    assert f"decode.yaml: {message}" in capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
