@@ -18,7 +18,7 @@ from typing import Any
 
 from espnet_lenbias.decoding.batches import choose_batches, takes_bins
 from espnet_lenbias.decoding.folder_lock import locked
-from espnet_lenbias.decoding.format_files import write_formats
+from espnet_lenbias.decoding.format_files import named_speakers, write_formats
 from espnet_lenbias.decoding.join_pieces import join_pieces
 from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.decoding.log_markers import utterance_warnings
@@ -83,6 +83,7 @@ def run(
         # read once: whatever needs the pieces from here on finds them in the options
         args.segments = segments_of(args)
         data = utterances(args, cut_lines(args, args.segments))
+        named_speakers(args)  # a mistake there shows now, not when all is decoded
         with locked(folder):
             results = ResultFolder(folder, data, run_options(args))
             print(commandline(), file=sys.stderr)

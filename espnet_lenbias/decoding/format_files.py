@@ -176,12 +176,22 @@ def file_name(key: str) -> str:
     return f"{beginning.decode(errors='ignore')}-{digest}"
 
 
+def named_speakers(args: argparse.Namespace) -> Mapping[str, str]:
+    """Return the speakers of utterances that lie beside the data, if trn tells of them.
+
+    Raises:
+        OSError: The file cannot be read.
+        OptionError: Names what is wrong in it.
+    """
+    path = Path(getattr(args, DATA)[0][0]).with_name("utt2spk")
+    return read_lines(path) if TRN in args.formats and path.is_file() else {}
+
+
 def _trn_lines(
     args: argparse.Namespace, transcripts: Iterable[Transcript], rank: int
 ) -> Iterator[str]:
     """Yield lines of trn, with the speakers that lie beside the data."""
-    path = Path(getattr(args, DATA)[0][0]).with_name("utt2spk")
-    speakers = read_lines(path) if path.is_file() else {}
+    speakers = named_speakers(args)
     for transcript in transcripts:
         key = transcript.key
         speaker = speakers.get(key) or usual_speaker(key)

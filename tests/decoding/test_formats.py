@@ -491,6 +491,21 @@ def run(transformer_model, wav_scp, tmp_path):
     return run
 
 
+def test_a_mistake_in_utt2spk_is_told_before_decoding(
+    run, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(drop_in, "decode_here", None)
+    (tmp_path / "utt2spk").write_text("utt1 ann\nutt1 bob\n")
+    with pytest.raises(SystemExit) as stop:
+        run("out", "--formats", "json,trn")
+    assert stop.value.code == 2
+    said = f"error: {tmp_path}/utt2spk, lines 1 and 2 have the same key utt1"
+    assert said in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
+    monkeypatch.undo()
+    run("out", "--formats", "json")  # which tells of no speakers
+
+
 def test_another_format_decodes_nothing(run, tmp_path, monkeypatch):
     out = run("out", "--confidence", "true", "--nbest", "2")
     before = files(out)

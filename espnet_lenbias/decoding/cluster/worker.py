@@ -78,8 +78,9 @@ def decoder(
     try:
         yield partial(_decode, plugin.name)
     finally:
-        # Workers of a cluster of this process end with it; Ctrl-C may have ended them.
-        if client.cluster is None:
+        # Workers of a cluster of this process end with it; Ctrl-C may have ended them. A
+        # scheduler that is lost would be waited for.
+        if client.cluster is None and client.status == "running":
             client.unregister_worker_plugin(plugin.name)
 
 
