@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from espnet_lenbias.options.html_page import (
+    NO_AUDIO,
     add_html_options,
     audio_choice,
     check_html_options,
@@ -182,7 +183,8 @@ def _page(args: argparse.Namespace, sets: Sequence[str]) -> "PageRequest":
             "--html_utterances: --utterances names the utterances of the page already: "
             "leave one of them out"
         )
-    sources = {name: sources_of(args.data / name) for name in sets}
+    read = [] if args.html_audio == NO_AUDIO else sets
+    sources = {name: sources_of(args.data / name) for name in read}
     how = audio_choice(
         args.html_audio,
         any(sources.values()),
