@@ -10,7 +10,7 @@ import torch
 
 from espnet_lenbias.decoding.dataset import build_dataset
 from espnet_lenbias.decoding.journal import ResultRow
-from espnet_lenbias.decoding.log_markers import AUDIO_WARNINGS, paired_markers
+from espnet_lenbias.decoding.log_markers import paired_markers
 from espnet_lenbias.decoding.preprocessing import of_one
 from espnet_lenbias.decoding.result_folder import Outcome, empty_value
 from espnet_lenbias.decoding.search_threads import choose_threads
@@ -113,10 +113,9 @@ def decode(
     """
     for batch in batches:
         readable = []
-        for key, data, *warnings in batch:
-            for kind, warning in zip(AUDIO_WARNINGS, warnings, strict=True):
-                if warning:
-                    logging.warning(f"Utterance {key}: {warning}", extra={kind: 1})
+        for key, data, warnings in batch:
+            for kind, warning in warnings.items():
+                logging.warning(f"Utterance {key}: {warning}", extra={kind: 1})
             if isinstance(data, Unreadable):
                 yield key, data.reason
             else:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from espnet_lenbias.decoding.log_markers import CHANNELS, LENGTH, RATE, SCALE, WINDOW
 from espnet_lenbias.decoding.pieces import PieceReader
 from espnet_lenbias.errors import AudioError, in_a_line
 from espnet_lenbias.espnet_compat import ESPnetDataset
@@ -40,13 +41,8 @@ class Read(NamedTuple):
 
     key: str
     data: dict[str, np.ndarray] | Unreadable
-    # Of audio that is not what the model was trained on: its sampling rate, its scale,
-    # its length, for models with a window and for those without, its channels.
-    rate_warning: str = ""
-    scale_warning: str = ""
-    window_warning: str = ""
-    length_warning: str = ""
-    channel_warning: str = ""
+    # Of audio that is not what the model was trained on, by kind: see `log_markers`.
+    warnings: Mapping[str, str] = {}
 
 
 Batch = list[Read]
@@ -85,15 +81,14 @@ class Utterances(torch.utils.data.Dataset[Any]):
             data = self._as_floats(self.dataset[key][1])
         except Exception as e:  # whatever is wrong with this file, others may be sound
             return Read(key, Unreadable(self._why(key, e)))
-        return Read(
-            key,
-            data,
-            self._rate_warning(key),
-            self._scale_warning(key, data),
-            self._window_warning(key),
-            self._length_warning(key, data),
-            self._channel_warning(key, data),
-        )
+        found = {
+            RATE: self._rate_warning(key),
+            SCALE: self._scale_warning(key, data),
+            WINDOW: self._window_warning(key),
+            LENGTH: self._length_warning(key, data),
+            CHANNELS: self._channel_warning(key, data),
+        }
+        return Read(key, data, {kind: text for kind, text in found.items() if text})
 
     def _where_it_lacks(self) -> str:
         """Return why there is no data of a key."""

@@ -67,12 +67,12 @@ def check_members(archive: Path, folder: Path) -> list[str]:
         _check_folders(names, archive)
         yamls = [m for m in members if m.filename.endswith((".yaml", ".yml"))]
         together = sum(member.file_size for member in yamls)
+        if together > _MOST_YAML_BYTES_TOGETHER:
+            raise OptionError(
+                f"model_tag: {archive} holds yaml files of {together} bytes"
+            )
         for member in yamls:
-            _check_yaml(packed, member, archive)
-            if together > _MOST_YAML_BYTES_TOGETHER:
-                raise OptionError(
-                    f"model_tag: {archive} holds yaml files of {together} bytes"
-                )
+            check_yaml(packed, member, archive)
         return names
 
 
@@ -106,10 +106,17 @@ def _check_folders(names: Sequence[str], archive: Path) -> None:
                 )
 
 
-def _check_yaml(
-    packed: zipfile.ZipFile, member: zipfile.ZipInfo, archive: Path
-) -> None:
-    """Verify that a yaml file can be read, and its aliases written out."""
+def check_yaml(packed: zipfile.ZipFile, member: zipfile.ZipInfo, archive: Path) -> None:
+    """Verify that a yaml file can be read, and its aliases written out.
+
+    Args:
+        packed: The archive, opened.
+        member: The yaml file.
+        archive: What the archive is called.
+
+    Raises:
+        OptionError: Names the member, and what is wrong with it.
+    """
     where = f"model_tag: {archive}: {member.filename!r}"
     if member.file_size > _MOST_YAML_BYTES:
         raise OptionError(f"{where} is a yaml file of {member.file_size} bytes")

@@ -17,8 +17,13 @@ import yaml
 from espnet_lenbias import espnet_compat
 from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.options.espnet_tools import Tool, owner_of
-from espnet_lenbias.options.fast_yaml import NO_YAML
-from espnet_lenbias.options.model_archive import check_members, check_meta, files_within
+from espnet_lenbias.options.fast_yaml import LOADER, NO_YAML
+from espnet_lenbias.options.model_archive import (
+    check_members,
+    check_meta,
+    check_yaml,
+    files_within,
+)
 from espnet_lenbias.options.output_folder import NO_ROOM
 from espnet_lenbias.options.unpacked_model import (
     LOCK,
@@ -180,8 +185,10 @@ def _unpack(archive: Path, folder: Path) -> dict[str, str]:
 def _meta(archive: Path) -> Any:
     """Return what ``pack`` has noted of the files: the first meta.yaml, as ESPnet."""
     with zipfile.ZipFile(archive) as packed:
-        name = next(n for n in packed.namelist() if Path(n).name == "meta.yaml")
-        return yaml.safe_load(packed.read(name))
+        members = packed.infolist()
+        member = next(m for m in members if Path(m.filename).name == "meta.yaml")
+        check_yaml(packed, member, archive)
+        return yaml.load(packed.read(member), Loader=LOADER)
 
 
 def check_archive(archive: Path) -> None:

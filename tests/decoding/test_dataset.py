@@ -15,6 +15,7 @@ import soundfile
 
 from espnet_lenbias.decoding import utterances
 from espnet_lenbias.decoding.dataset import read_batches
+from espnet_lenbias.decoding.log_markers import CHANNELS, RATE
 from espnet_lenbias.decoding.utterances import Read, Unreadable, Utterances
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.espnet_compat import ESPnetDataset
@@ -114,6 +115,17 @@ def test_a_pipe_is_not_waited_for(kind, tmp_path):
     read = Utterances(dataset)["a"]
     assert isinstance(read.data, Unreadable)
     assert "fifo is a pipe or a device, and files are read more" in read.data.reason
+
+
+def test_warnings_are_told_by_kind(tmp_path):
+    """Of 8 kHz for a model of 16 kHz, and of two channels; not of the scale."""
+    soundfile.write(tmp_path / "a.wav", np.zeros((8000, 2)), 8000)
+    (tmp_path / "scp").write_text(f"a {tmp_path}/a.wav\n")
+    dataset = ESPnetDataset([(str(tmp_path / "scp"), "speech", "sound")])
+    read = Utterances(dataset, {"frontend_conf": {"fs": 16000}})["a"]
+    assert list(read.warnings) == [RATE, CHANNELS]
+    assert "8000" in read.warnings[RATE]
+    assert "2 channels" in read.warnings[CHANNELS]
 
 
 @pytest.mark.parametrize("kind", ["sound", "kaldi_ark"])
