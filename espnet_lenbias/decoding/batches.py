@@ -52,7 +52,7 @@ def choose_batches(
         step = max(1, most)
         return [keys[i : i + step] for i in range(0, len(keys), step)]
     if tool.window_seconds:
-        seconds = dict.fromkeys(keys, tool.window_seconds)
+        seconds: Mapping[str, float] = dict.fromkeys(keys, tool.window_seconds)
     else:
         seconds = source_lengths(tool, args)
     return bounded(by_length(keys, seconds), seconds, limit, most)

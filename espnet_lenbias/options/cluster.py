@@ -16,7 +16,7 @@ from typing import Any
 
 from espnet_lenbias.errors import ClusterError, OptionError
 from espnet_lenbias.options.fast_yaml import read_config
-from espnet_lenbias.options.registry import nearest
+from espnet_lenbias.options.values import nearest
 
 LOCAL = "local"
 

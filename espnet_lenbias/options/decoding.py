@@ -40,10 +40,10 @@ from espnet_lenbias.options.registry import (
     check_lm_files,
     check_nbest,
     check_search_conf,
-    nearest,
     where_it_belongs,
 )
 from espnet_lenbias.options.train_config import check_file, check_train_configs
+from espnet_lenbias.options.values import nearest
 
 # ESPnet's tools have some eighty options, which `--help` tells of one by one.
 _USAGE = f"%(prog)s --output_dir DIR --{DATA} FILE,NAME,TYPE [options]"

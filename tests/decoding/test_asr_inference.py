@@ -22,7 +22,6 @@ from espnet_lenbias import ExplicitLengthBeamSearch
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding import decode, drop_in, log_markers, result_folder
 from espnet_lenbias.decoding.folder_lock import LOCK
-from espnet_lenbias.decoding.journal import JOURNAL
 from espnet_lenbias.decoding.run_log import LOG
 from espnet_lenbias.options import run_options as described
 from espnet_lenbias.options.data_files import lines_of, utterances
@@ -30,6 +29,7 @@ from espnet_lenbias.options.decoding import get_parser, parse
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.packed_model import model_files
+from espnet_lenbias.options.run_journal import JOURNAL
 from espnet_lenbias.search.log_best import LIMIT, UTTERANCE
 from tests.conftest import RATE, Model
 from tests.releases import needs_batches

@@ -30,11 +30,11 @@ from espnet_lenbias.decoding.cluster import command as decode_parallel
 from espnet_lenbias.decoding.cluster import share_out, worker
 from espnet_lenbias.decoding.cluster import workers as cluster
 from espnet_lenbias.decoding.cluster.worker import decoder
-from espnet_lenbias.decoding.journal import JOURNAL
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.errors import ClusterError, OptionError, Terminated
 from espnet_lenbias.options.cluster import Workers
 from espnet_lenbias.options.espnet_tools import ASR, MT, ST
+from espnet_lenbias.options.run_journal import JOURNAL
 from tests.releases import needs_batches
 from tests.tool_models import TEXTS, command, files, lines, tool_of
 

@@ -10,12 +10,14 @@ import pytest
 from espnet_lenbias import cli
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding.folder_lock import LOCK, locked
-from espnet_lenbias.decoding.journal import JOURNAL
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.errors import OtherRunError
+from espnet_lenbias.options.run_journal import JOURNAL
 from tests.decoding.test_journal import ROW
 
 DATA = {"utt1": "d1", "utt2": "d2"}
+
+DRAFT = ".draft-0123456789abcdef"
 
 
 def _text(folder: Path) -> str:
@@ -37,7 +39,7 @@ def _fill(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [JOURNAL, "1best_recog/text", "1best_recog", ".draft", LOCK]
+    "name", [JOURNAL, "1best_recog/text", "1best_recog", DRAFT, LOCK]
 )
 def test_no_link_is_followed(name, tmp_path):
     """What another person puts there leads to a file of the one who decodes."""
@@ -54,7 +56,7 @@ def test_no_link_is_followed(name, tmp_path):
         with locked(folder):
             _fill(folder)
 
-    if name == ".draft":
+    if name == DRAFT:
         run()
         assert not (folder / name).is_symlink()
         assert _text(folder) == "utt1 A\nutt2 A\n"
@@ -126,10 +128,12 @@ def test_the_folder_itself_may_be_a_link(tmp_path):
 
 
 def test_drafts_of_killed_runs_go(tmp_path):
-    for name in (".draft", ".draft-0123"):
+    """What is called otherwise is somebody's own."""
+    for name in (DRAFT, ".draft", ".draft-notes"):
         (tmp_path / name).write_text("half")
     _fill(tmp_path)
-    assert {p.name for p in tmp_path.iterdir()} == {JOURNAL, "1best_recog"}
+    own = {".draft", ".draft-notes"}
+    assert {p.name for p in tmp_path.iterdir()} == {JOURNAL, "1best_recog", *own}
 
 
 def test_a_planted_row_writes_nothing(tmp_path):

@@ -34,6 +34,9 @@ from tests.docs.workplace import SLICE, TEXTS
 
 BOOTS, WALTER = TEXTS
 OUT = Path("transcripts")
+COPY = (
+    "a-0123cdef.flac"  # as copies in the folder `audio` of an output folder are called
+)
 NOT_RESULTS = (".lock", "decoding.jsonl", "decoding.log")
 
 
@@ -297,6 +300,7 @@ def test_a_translator_of_texts_is_refused(packed, tmp_path, wav_scp, capsys):
         ([""], "argument FILE: the name is empty"),
         (["--output_dir", ""], "argument --output_dir: the name is empty"),
         (["gone.wav"], "FILE: there is no file or folder gone.wav"),
+        (["a" * 300], f"FILE: there is no file or folder {'a' * 300}"),
         (["/dev/null"], "FILE: /dev/null is a pipe or a device, and files are read mo"),
         (["cache"], "FILE: there is no audio in the folder cache"),
     ],
@@ -506,7 +510,7 @@ def test_names(tmp_path):
 
 
 def test_copies_of_an_earlier_run_are_no_audio(tmp_path):
-    for name in ("a.m4a", "out/audio/a.flac", "other/out/b.wav"):
+    for name in ("a.m4a", f"out/audio/{COPY}", "other/out/b.wav"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     found = named_audio([tmp_path], tmp_path / "out")
@@ -515,12 +519,27 @@ def test_copies_of_an_earlier_run_are_no_audio(tmp_path):
 
 
 def test_results_of_other_runs_are_no_audio_of_a_folder(tmp_path):
-    for name in ("a.wav", "old/audio/a.flac", "old/audio/b.flac", "music/a.flac"):
+    of_runs = (f"old/audio/{COPY}", "old/1best_recog/b.flac")
+    for name in ("a.wav", *of_runs, "music/a.flac"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "old" / JOURNAL).touch()
     found = named_audio([tmp_path], tmp_path / "new")
     assert set(found.values()) == {tmp_path / "a.wav", tmp_path / "music" / "a.flac"}
+
+
+@pytest.mark.parametrize("results", [".", "day2", "new"])
+def test_own_audio_in_an_output_folder_is_transcribed(results, tmp_path):
+    own = ["a.wav", "day2/b.wav", "audio/c.wav", "recordings/d.wav", "audio/e-12.flac"]
+    out = tmp_path / results
+    written = [f"audio/{COPY}", "decoding.jsonl", "decoding.log", "wav.scp", "segments"]
+    written += ["1best_recog/text.trn", "recordings/1best_recog/text"]
+    for path in (*(tmp_path / name for name in own), *(out / name for name in written)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    found = named_audio([tmp_path], out)
+    assert set(found.values()) == {tmp_path / name for name in own}
+    assert left_out([tmp_path], out) == {}
 
 
 def test_a_name_in_another_encoding(tmp_path):
@@ -532,7 +551,7 @@ def test_a_name_in_another_encoding(tmp_path):
 def test_what_a_folder_holds_beside_audio_is_counted(tmp_path):
     folder, results = tmp_path / "folder", tmp_path / "folder" / "out"
     results.mkdir(parents=True)
-    for name in ("a.wav", "b.WEBM", "c.txt", "d.TXT", "e", ".hidden", "out/f.pdf"):
+    for name in ("a.wav", "b.WEBM", "c.txt", "d.TXT", "e", ".hidden", "out/wav.scp"):
         (folder / name).touch()
     (tmp_path / "named.xyz").touch()
     named = [folder, tmp_path / "named.xyz"]
