@@ -94,13 +94,13 @@ def source_lengths(tool: Tool, args: argparse.Namespace) -> Mapping[str, float]:
 
     Args:
         tool: Which tool decodes.
-        args: Its options, with the pieces of recordings as `segments`, if any.
+        args: Its options, with the pieces of recordings as `pieces`, if any.
 
     Returns:
         Seconds of audio, or signs of a text.
     """
-    if args.segments:
-        pieces = args.segments.items()
+    if args.pieces:
+        pieces = args.pieces.items()
         return {key: piece.seconds for key, piece in pieces if piece.seconds > 0}
     data = args.data_path_and_name_and_type
     named = (path for path, name, _ in data if name == tool.source)

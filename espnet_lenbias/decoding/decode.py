@@ -41,7 +41,7 @@ def load(args: argparse.Namespace, tool: Tool) -> Loaded:
     """Return the model, the data set and the padding that a run's options ask for.
 
     Args:
-        args: The options, with the pieces of recordings as `segments`, if any.
+        args: The options, with the pieces of recordings as `pieces`, if any.
         tool: Whose inference object decodes.
     """
     model = load_model(args, tool)
@@ -54,7 +54,7 @@ def load(args: argparse.Namespace, tool: Tool) -> Loaded:
         train_args,
         args.dtype,
         f"{config} {file}" if file is not None else f"model_tag {args.model_tag}",
-        args.segments,
+        args.pieces,
     )
     return model, dataset, tool.task().build_collate_fn(train_args, False)
 

@@ -81,15 +81,15 @@ def run(
             args.data_path_and_name_and_type, tool, args.allow_variable_data_keys
         )
         # read once: whatever needs the pieces from here on finds them in the options
-        args.segments = segments_of(args)
-        data = utterances(args, cut_lines(args, args.segments))
+        args.pieces = segments_of(args)
+        data = utterances(args, cut_lines(args, args.pieces))
         named_speakers(args)  # a mistake there shows now, not when all is decoded
         with locked(folder):
             results = ResultFolder(folder, data, run_options(args))
             print(commandline(), file=sys.stderr)
             with repeats_said_once(), utterance_warnings() as warnings:
                 failures = _decode_pending(tool, args, results, decode)
-            join_pieces(folder, args.segments, list(data))
+            join_pieces(folder, args.pieces, list(data))
             rows = results.rows(results.keys)
             write_formats(folder, args, rows)
     except (OptionError, OtherRunError) as e:

@@ -217,7 +217,7 @@ def _show(args: argparse.Namespace, rows: Mapping[str, ResultRow]) -> None:
     """Print the texts, with times where they are asked for."""
     for speaker in speakers_in(rows.values()):
         pieces = [transcript_of(key, row, 1, speaker) for key, row in rows.items()]
-        for transcript in recordings_of(args.segments, pieces):
+        for transcript in recordings_of(args.pieces, pieces):
             name = transcript.key + speaker
             timed = [
                 f"  {clock(cue.start)} --> {clock(cue.end)}  {' '.join(cue.lines)}"

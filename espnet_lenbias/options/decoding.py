@@ -156,6 +156,7 @@ def parse(
         of_nbest = {key: options[key] for key in POSTERIOR_OPTIONS}
         checked = check_posteriors(args.search, args.search_conf, of_nbest, options)
         options.update(vars(checked))
+        options["pieces"] = {}  # of recordings: a run reads them from `segments`
         options["formats"] = check_formats(options["formats"], options)
         _check_files(options)
     except (ValueError, OSError) as e:

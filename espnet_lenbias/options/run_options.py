@@ -24,6 +24,7 @@ _NOT_RESULTS = {
     "ngpu",
     "num_workers",
     "output_dir",
+    "pieces",  # of segments
     "segments",  # whose lines are compared one by one
 }
 

@@ -80,7 +80,7 @@ def args(tmp_path):
     return argparse.Namespace(
         formats=list(FORMATS),
         nbest=2,
-        segments={},
+        pieces={},
         search="explicit_length",
         beam_size=4,
         times=True,
@@ -258,7 +258,7 @@ PIECES = {
 
 
 def test_recordings_are_put_together(args, tmp_path):
-    args.segments, args.nbest = SEGMENTS, 1
+    args.pieces, args.nbest = SEGMENTS, 1
     write_formats(tmp_path, args, PIECES)
     written = files(tmp_path)
     objects = {
@@ -308,7 +308,7 @@ def test_recordings_are_put_together(args, tmp_path):
 
 
 def test_a_recording_of_one_piece_has_its_nbest_list(args, tmp_path):
-    args.segments = {"y": Segment("y", "y.wav", 2.0, 3.0)}
+    args.pieces = {"y": Segment("y", "y.wav", 2.0, 3.0)}
     rows = {**row("a b", "0.1-0.2 0.3-0.4", stopped="bound"), **row("a", "0-1", rank=2)}
     write_formats(tmp_path, args, {"y": rows})
     path = tmp_path / "recordings" / "1best_recog" / "text.jsonl"

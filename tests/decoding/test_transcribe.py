@@ -475,7 +475,7 @@ def test_times_are_shown_where_they_are_known(capsys):
         "x-1": Segment("x", "x.wav", 61.0, 62.0),
         "y-0": Segment("y", "y.wav", 0.0, 1.0),
     }
-    transcribe._show(argparse.Namespace(segments=segments), rows)
+    transcribe._show(argparse.Namespace(pieces=segments), rows)
     assert capsys.readouterr().out == (
         "x:\n  00:00:00.600 --> 00:00:02.100  once upon\n"
         "  00:01:01.000 --> 00:01:02.000  a time\ny: \n"
