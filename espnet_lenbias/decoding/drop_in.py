@@ -183,7 +183,8 @@ def decode_here(
     from tqdm import tqdm
 
     from espnet_lenbias.decoding.dataset import read_batches
-    from espnet_lenbias.decoding.decode import decode, load
+    from espnet_lenbias.decoding.decode import decode
+    from espnet_lenbias.decoding.loading import load
 
     model, dataset, collate = load(args, tool)
     # Both end here, whatever ends this: else the bar is drawn again, and readers end,

@@ -14,7 +14,7 @@ import srt
 import webvtt
 
 from espnet_lenbias.bin import asr_inference
-from espnet_lenbias.decoding import decode, drop_in
+from espnet_lenbias.decoding import drop_in, result_rows
 from espnet_lenbias.decoding.format_files import file_name, write_formats
 from espnet_lenbias.decoding.format_lines import clock
 from espnet_lenbias.decoding.transcript import transcript_of
@@ -584,13 +584,13 @@ def test_clock():
 @pytest.fixture
 def with_times(monkeypatch):
     """Have every word last 0.1 s, one after the other."""
-    fields_of = decode._fields
+    fields_of = result_rows._fields
 
     def timed(text, *more):
         times = [f"{i / 10:.2f}-{(i + 1) / 10:.2f}" for i in range(len(text.split()))]
         return {**fields_of(text, *more), "word_times": " ".join(times)}
 
-    monkeypatch.setattr(decode, "_fields", timed)
+    monkeypatch.setattr(result_rows, "_fields", timed)
     check = options_of_decoding.check_formats
     monkeypatch.setattr(
         options_of_decoding,
