@@ -57,10 +57,9 @@ def _run(cmd: Sequence[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    searches = commands.add_parser(
+    commands.add_parser(
         "searches", help="list the searches that can be chosen, and their options"
     )
-    searches.set_defaults(run=_searches)
     for name, (_, what) in _WITH_PARSERS.items():
         commands.add_parser(name, help=what)
     if cmd and cmd[0] in _WITH_PARSERS:
@@ -68,12 +67,12 @@ def _run(cmd: Sequence[str]) -> int:
         command = importlib.import_module(f"espnet_lenbias.{module}")
         status: int = command.main(cmd[1:])
         return status
-    args = parser.parse_args(cmd)
-    args.run(args)
+    parser.parse_args(cmd)  # of the others none is left
+    _print_searches()
     return 0
 
 
-def _searches(_: argparse.Namespace) -> None:
+def _print_searches() -> None:
     """Print each name for ``search:`` with what ``search_conf:`` may hold."""
     for name in available_searches():
         try:

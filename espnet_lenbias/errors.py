@@ -25,6 +25,11 @@ class Terminated(KeyboardInterrupt):
     """A signal that ends a run as Ctrl-C does; its number is the argument."""
 
 
+def one_line(error: BaseException) -> str:
+    """Return the message of an exception as one line; its type where it has none."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 def in_a_line(error: BaseException) -> str:
     """Return the type and the message of an exception as one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -19,6 +19,7 @@ from espnet_lenbias.options.registry import (
     check_search_conf,
     search_options,
 )
+from espnet_lenbias.report.explanation import text_of
 from espnet_lenbias.report.figures.looks import Kind
 from espnet_lenbias.report.systems import option_names
 
@@ -161,7 +162,7 @@ class Contestant:
                 search=self.row.label,
                 beam_size=self.row.beam_size,
                 reference=utterance.reference,
-                text=_text(self.model, hyp),
+                text=text_of(self.model, hyp.yseq[1:-1].tolist()),
                 original_score=float(getattr(hyp, "original_score", hyp.score)),
                 score=float(hyp.score),
                 steps=n_steps,
@@ -216,13 +217,6 @@ class PositionCounter:
         ]
         self._done.clear()
         return steps
-
-
-def _text(model: Any, hyp: "Hypothesis") -> str:
-    """Return the text of a hypothesis as ESPnet does: without blanks, whose id is 0."""
-    ids = [label for label in hyp.yseq[1:-1].tolist() if label != 0]
-    text: str = model.tokenizer.tokens2text(model.converter.ids2tokens(ids))
-    return text
 
 
 def _now(x: "torch.Tensor") -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from espnet_lenbias.compare.compare import Result
-from espnet_lenbias.report.scoring import Errors, count_errors
+from espnet_lenbias.report.scoring import Errors, align
 from espnet_lenbias.report.tables import column
 
 
@@ -58,14 +58,14 @@ def error_lines(results: Iterable[Result], dataset: str) -> list[ErrorLine]:
 
 def errors_of(results: Sequence[Result]) -> Errors:
     """Count the word errors of one search's results."""
-    return count_errors(
-        {r.utterance: r.reference for r in results},
-        {r.utterance: r.text for r in results},
-    )
+    counts = align([r.reference for r in results], [r.text for r in results])
+    return Errors(len(results), *counts.sum(axis=0).tolist())
 
 
-def most_shortened(results: Iterable[Result], search: str) -> str:
-    """Return the utterance of which a search, at its largest beam, loses most words.
+def most_shortened(results: Iterable[Result], search: str) -> tuple[str, str]:
+    """Return set and key of the utterance of which a search loses most words.
+
+    At its largest beam. Sets can share keys.
 
     Args:
         results: Those of any searches.
@@ -77,17 +77,19 @@ def most_shortened(results: Iterable[Result], search: str) -> str:
         (result for result in own if result.beam_size == largest),
         key=lambda r: len(r.reference.split()) - len(r.text.split()),
     )
-    return worst.utterance
+    return worst.dataset, worst.utterance
 
 
-def transcript_lines(results: Iterable[Result], utterance: str) -> list[TranscriptLine]:
-    """Return a line for each result of an utterance."""
+def transcript_lines(
+    results: Iterable[Result], dataset: str, utterance: str
+) -> list[TranscriptLine]:
+    """Return a line for each result of an utterance of a set."""
     return [
         TranscriptLine(
             r.search, r.beam_size, r.original_score, r.score, r.steps, r.text
         )
         for r in results
-        if r.utterance == utterance
+        if (r.dataset, r.utterance) == (dataset, utterance)
     ]
 
 

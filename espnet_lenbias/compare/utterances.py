@@ -1,5 +1,6 @@
 """Sets of utterances in LibriSpeech's layout."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ def read_set(root: Path, name: str) -> list[Utterance]:
             f"there are no transcripts {root / name}/<speaker>/<chapter>/*.trans.txt: "
             "the folder to name is the one that holds the sets, in LibriSpeech's layout"
         )
-    missing = [u.audio for u in utterances if not u.audio.is_file()]
+    missing = [u.audio for u in utterances if not os.path.isfile(u.audio)]
     if missing:
         raise FileNotFoundError(
             f"{len(missing)} of the {len(utterances)} audio files of {name} are "

@@ -5,6 +5,7 @@ to be made of utterances that are about equally long, whatever their place in th
 """
 
 import argparse
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -51,7 +52,7 @@ def choose_batches(
         step = max(1, most)
         return [keys[i : i + step] for i in range(0, len(keys), step)]
     if tool.window_seconds:
-        seconds = dict.fromkeys(keys, tool.window_seconds)
+        seconds: Mapping[str, float] = dict.fromkeys(keys, tool.window_seconds)
     else:
         seconds = source_lengths(tool, args)
     return bounded(by_length(keys, seconds), seconds, limit, most)
@@ -88,18 +89,18 @@ def by_length(keys: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
     return sorted(keys, key=lambda key: -seconds.get(key, _UNKNOWN_SECONDS))
 
 
-def source_lengths(tool: Tool, args: argparse.Namespace) -> dict[str, float]:
+def source_lengths(tool: Tool, args: argparse.Namespace) -> Mapping[str, float]:
     """Return about how long what is decoded is, of those where it can be told.
 
     Args:
         tool: Which tool decodes.
-        args: Its options, with the pieces of recordings as `segments`, if any.
+        args: Its options, with the pieces of recordings as `pieces`, if any.
 
     Returns:
         Seconds of audio, or signs of a text.
     """
-    if args.segments:
-        pieces = args.segments.items()
+    if args.pieces:
+        pieces = args.pieces.items()
         return {key: piece.seconds for key, piece in pieces if piece.seconds > 0}
     data = args.data_path_and_name_and_type
     named = (path for path, name, _ in data if name == tool.source)
@@ -109,7 +110,7 @@ def source_lengths(tool: Tool, args: argparse.Namespace) -> dict[str, float]:
     return utterance_seconds(path)
 
 
-def utterance_seconds(data_file: Path) -> dict[str, float]:
+def utterance_seconds(data_file: Path) -> Mapping[str, float]:
     """Return about how long utterances are, of those where it can be told.
 
     Args:
@@ -126,6 +127,14 @@ def utterance_seconds(data_file: Path) -> dict[str, float]:
                 for key, value in _columns(path)
                 if value.isdigit()
             }
+    stat = data_file.stat()
+    return _audio_seconds(data_file.absolute(), stat.st_mtime_ns, stat.st_size)
+
+
+# All files are opened, for the batches, and for the order in which workers get these.
+@functools.lru_cache(maxsize=1)
+def _audio_seconds(data_file: Path, changed: int, size: int) -> Mapping[str, float]:
+    """Return the lengths of the audio files in a list of this date and size."""
     seconds = {}
     for key, value in _columns(data_file):
         with suppress(OSError, ValueError):  # no file, or a broken one

@@ -18,7 +18,7 @@ from typing import Any
 
 from espnet_lenbias.decoding.batches import choose_batches, takes_bins
 from espnet_lenbias.decoding.folder_lock import locked
-from espnet_lenbias.decoding.format_files import write_formats
+from espnet_lenbias.decoding.format_files import named_speakers, write_formats
 from espnet_lenbias.decoding.join_pieces import join_pieces
 from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.decoding.log_markers import utterance_warnings
@@ -81,23 +81,24 @@ def run(
             args.data_path_and_name_and_type, tool, args.allow_variable_data_keys
         )
         # read once: whatever needs the pieces from here on finds them in the options
-        args.segments = segments_of(args)
-        data = utterances(args, cut_lines(args, args.segments))
+        args.pieces = segments_of(args)
+        data = utterances(args, cut_lines(args, args.pieces))
+        named_speakers(args)  # a mistake there shows now, not when all is decoded
         with locked(folder):
             results = ResultFolder(folder, data, run_options(args))
             print(commandline(), file=sys.stderr)
             with repeats_said_once(), utterance_warnings() as warnings:
                 failures = _decode_pending(tool, args, results, decode)
-            join_pieces(folder, args.segments, list(data))
+            join_pieces(folder, args.pieces, list(data))
             rows = results.rows(results.keys)
             write_formats(folder, args, rows)
-        if finished is not None:
-            finished(rows)
     except (OptionError, OtherRunError) as e:
         show_cause(args.log_level)
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     except OSError as e:
         parser.exit(2, f"{parser.prog}: error: {_what_failed(e)}\n")
+    if finished is not None:
+        finished(rows)  # here: that nobody reads it is no fault of the results'
     for line in warnings.summary(len(data)):
         logging.warning(line)
     return _report(failures, len(data))
@@ -182,7 +183,8 @@ def decode_here(
     from tqdm import tqdm
 
     from espnet_lenbias.decoding.dataset import read_batches
-    from espnet_lenbias.decoding.decode import decode, load
+    from espnet_lenbias.decoding.decode import decode
+    from espnet_lenbias.decoding.loading import load
 
     model, dataset, collate = load(args, tool)
     # Both end here, whatever ends this: else the bar is drawn again, and readers end,

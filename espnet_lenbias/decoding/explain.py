@@ -144,7 +144,7 @@ def _explained(
     doubtful: float | None,
 ) -> Any:
     """Decode the input; return how it went."""
-    from espnet_lenbias.decoding.decode import load_model
+    from espnet_lenbias.decoding.loading import load_model
     from espnet_lenbias.decoding.preprocessing import prepared
     from espnet_lenbias.report.explanation import explain
 

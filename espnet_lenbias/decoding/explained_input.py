@@ -3,6 +3,7 @@
 No torch in here: a mistake shows before a model is loaded.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -110,7 +111,7 @@ def _only_line(path: Path) -> str:
         OSError: There is no such file.
         ValueError: It holds none, or several.
     """
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise FileNotFoundError(
             f"there is no text file {path}: give a text with --text"
         )

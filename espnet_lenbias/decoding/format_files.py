@@ -66,7 +66,7 @@ def write_formats(
 
     Args:
         folder: The output folder.
-        args: The options, with the pieces of recordings as `segments`, if any.
+        args: The options, with the pieces of recordings as `pieces`, if any.
         rows: Of all utterances in the order of the data; empty ones of those that
             could not be decoded.
 
@@ -91,10 +91,10 @@ def _written(
     of_all = [transcript_of(k, row, args.nbest, speaker) for k, row in rows.items()]
     by_line = [name for name in args.formats if name in (TRN, JSON)]
     for rank in range(1, args.nbest + 1):
-        formats = by_line if args.segments else args.formats
+        formats = by_line if args.pieces else args.formats
         yield from _write(folder, args, of_all, rank, speaker, formats)
-    if args.segments:
-        recordings = recordings_of(args.segments, of_all)
+    if args.pieces:
+        recordings = recordings_of(args.pieces, of_all)
         inner = f"{RECORDINGS}/"
         yield from _write(folder, args, recordings, 1, speaker, args.formats, inner)
 
@@ -169,12 +169,22 @@ def file_name(key: str) -> str:
     return f"{beginning.decode(errors='ignore')}-{digest}"
 
 
+def named_speakers(args: argparse.Namespace) -> Mapping[str, str]:
+    """Return the speakers of utterances that lie beside the data, if trn tells of them.
+
+    Raises:
+        OSError: The file cannot be read.
+        OptionError: Names what is wrong in it.
+    """
+    path = Path(getattr(args, DATA)[0][0]).with_name("utt2spk")
+    return read_lines(path) if TRN in args.formats and path.is_file() else {}
+
+
 def _trn_lines(
     args: argparse.Namespace, transcripts: Iterable[Transcript], rank: int
 ) -> Iterator[str]:
     """Yield lines of trn, with the speakers that lie beside the data."""
-    path = Path(getattr(args, DATA)[0][0]).with_name("utt2spk")
-    speakers = read_lines(path) if path.is_file() else {}
+    speakers = named_speakers(args)
     for transcript in transcripts:
         key = transcript.key
         speaker = speakers.get(key) or usual_speaker(key)
@@ -201,13 +211,13 @@ def _audio(args: argparse.Namespace, keys: set[str]) -> Audio:
     for path, name, kind in getattr(args, DATA):
         if name == "speech" and kind in SOUND:
             lines = read_lines(Path(path))
-            for key in lines.keys() & keys - args.segments.keys():
+            for key in lines.keys() & keys - args.pieces.keys():
                 value = lines[key]
                 seconds = None
                 with suppress(OSError, ValueError):  # no file, or a broken one
                     seconds = seconds_of(Path(value))
                 found[key] = value, seconds
-    for key in args.segments.keys() & keys:
-        piece = args.segments[key]
+    for key in args.pieces.keys() & keys:
+        piece = args.pieces[key]
         found[key] = piece.file, piece.seconds if piece.seconds > 0 else None
     return found

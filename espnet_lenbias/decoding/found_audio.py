@@ -2,11 +2,15 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import soundfile
 
+from espnet_lenbias.decoding.join_pieces import RECORDINGS
+from espnet_lenbias.decoding.plain_audio import COPIES, MARKED
+from espnet_lenbias.decoding.run_log import LOG
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.run_journal import JOURNAL
 from espnet_lenbias.options.train_config import why_no_file
@@ -25,6 +29,12 @@ _OF_FFMPEG = {
 }
 SUFFIXES = _OF_SOUNDFILE | _OF_FFMPEG
 
+# What a run writes below its output folder.
+_WRITTEN = (
+    *(JOURNAL, LOG, "wav.scp", "segments", f"{COPIES}/*-{MARKED}"),
+    *("[1-9]*best_recog/*", f"{RECORDINGS}/[1-9]*best_recog/*"),
+)
+
 
 def named_audio(paths: Sequence[Path], results: Path) -> dict[str, Path]:
     """Return the audio files that are named, each with a name for its transcript.
@@ -34,8 +44,8 @@ def named_audio(paths: Sequence[Path], results: Path) -> dict[str, Path]:
 
     Args:
         paths: Files, and folders that are searched recursively.
-        results: The output folder: what lies there, and in those of other runs, is none
-            of the audio of a folder.
+        results: The output folder: what a run has written there, or in another one, is
+            none of the audio of a folder.
 
     Raises:
         OptionError: There is no such file, or a folder holds no audio.
@@ -62,7 +72,8 @@ def audio_in(folder: Path, results: Path | None = None) -> list[Path]:
 
     Args:
         folder: It is searched recursively.
-        results: An output folder: what lies there, and in those of other runs, is none.
+        results: An output folder: what a run has written there, or in another one, is
+            none.
     """
     return [f for f in _files_in(folder, results) if f.suffix.lower() in SUFFIXES]
 
@@ -86,14 +97,24 @@ def left_out(paths: Sequence[Path], results: Path) -> dict[str, int]:
 
 def _files_in(folder: Path, results: Path | None) -> list[Path]:
     """Return the files below a folder, sorted; see :func:`audio_in`."""
-    of_runs = {_place(journal.parent) for journal in folder.rglob(JOURNAL)}
+    runs = {_place(journal.parent) for journal in folder.rglob(JOURNAL)}
     if results is not None:
-        of_runs.add(_place(results))
+        runs.add(_place(results))
     return sorted(
         file
         for file in folder.rglob("*")
-        if of_runs.isdisjoint(_place(file).parents)
-        and (file.is_file() or _leads_nowhere(file))
+        if not _is_written(_place(file), runs)
+        and (os.path.isfile(file) or _leads_nowhere(file))
+    )
+
+
+def _is_written(place: Path, runs: Collection[Path]) -> bool:
+    """Tell whether a run has written a file; others are a person's own."""
+    return any(
+        fnmatchcase(str(place.relative_to(run)), pattern)
+        for run in runs
+        if run in place.parents
+        for pattern in _WRITTEN
     )
 
 
@@ -109,7 +130,7 @@ def _leads_nowhere(path: Path) -> bool:
 
 def _files(paths: Sequence[Path], results: Path) -> Iterator[Path]:
     for path in paths:
-        if path.is_dir():
+        if os.path.isdir(path):  # a Path raises for a name that is too long
             found = audio_in(path, results)
             if not found:
                 raise OptionError(
@@ -117,9 +138,9 @@ def _files(paths: Sequence[Path], results: Path) -> Iterator[Path]:
                     "another folder"
                 )
             yield from found
-        elif path.is_file():
+        elif os.path.isfile(path):
             yield path
-        elif path.exists():
+        elif os.path.exists(path):
             raise OptionError(f"FILE: {why_no_file(path)}")
         else:
             raise OptionError(f"FILE: there is no file or folder {path}")

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from espnet_lenbias.decoding.plain_files import open_plain
 from espnet_lenbias.errors import OtherRunError
-from espnet_lenbias.options.run_journal import JOURNAL as JOURNAL
 
 # File below the output folder -> an utterance's value in it, e.g. 1best_recog/text.
 ResultRow = Mapping[str, str]

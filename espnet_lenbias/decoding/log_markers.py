@@ -14,22 +14,29 @@ from espnet_lenbias.search.log_best import LIMIT, UTTERANCE
 _START = "speech length"
 _END = "best hypo"
 
-# Attributes of the records that warn of audio, of another sampling rate and of another
-# scale than the model's, longer than its window, where it has none, far longer than what
-# it was trained on, and of several channels -> what is said of their number at the end.
-AUDIO_WARNINGS = {
-    "espnet_lenbias_rate": "have another sampling rate than the model's, so their texts "
+# Attributes of the records that warn of audio: of another sampling rate, and of another
+# scale, than the model's; longer than its window; where it has none, far longer than what
+# it was trained on; of several channels.
+RATE = "espnet_lenbias_rate"
+SCALE = "espnet_lenbias_scale"
+WINDOW = "espnet_lenbias_window"
+LENGTH = "espnet_lenbias_length"
+CHANNELS = "espnet_lenbias_channels"
+
+# Such an attribute -> what is said at the end of the number of its records.
+_AUDIO_WARNINGS = {
+    RATE: "have another sampling rate than the model's, so their texts "
     "are not to be trusted: resample the audio and decode into another folder",
-    "espnet_lenbias_scale": "may have samples on another scale than those that the model "
+    SCALE: "may have samples on another scale than those that the model "
     "was trained on, so their texts are not to be trusted: see the warnings above",
-    "espnet_lenbias_window": "are longer than what the model hears at once, so their "
+    WINDOW: "are longer than what the model hears at once, so their "
     "texts lack the rest: cut the audio with `espnet-lenbias segment` and decode the "
     "pieces with --segments into another folder, or "
     "decode it in Python with decode_long, which s2t (OWSM) has",
-    "espnet_lenbias_length": "are far longer than what models are trained on, so their "
+    LENGTH: "are far longer than what models are trained on, so their "
     "texts are not to be trusted: cut them with `espnet-lenbias segment`, and decode the "
     "pieces with --segments into another folder",
-    "espnet_lenbias_channels": "have several channels, of which the first was heard",
+    CHANNELS: "have several channels, of which the first was heard",
 }
 
 # Likewise of the records that warn of an output.
@@ -66,7 +73,7 @@ def paired_markers(keys: Sequence[str]) -> Iterator[None]:
 class UtteranceWarnings(logging.Handler):
     """Counts the utterances with a warning of some kind, those of workers too."""
 
-    _kinds = AUDIO_WARNINGS | _OUTPUT_WARNINGS
+    _kinds = _AUDIO_WARNINGS | _OUTPUT_WARNINGS
 
     def __init__(self) -> None:
         super().__init__()

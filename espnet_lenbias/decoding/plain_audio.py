@@ -30,9 +30,12 @@ from espnet_lenbias.options.cut_audio import damage_named, file_info
 
 _BLOCK = 2**18  # samples
 
+# Where copies are, below the output folder.
+COPIES = "audio"
+
 # Digits of what tells a copy's source, and names that end in them.
 _MARK = 8
-_MARKED = "[0-9a-f]" * _MARK + ".flac"
+MARKED = "[0-9a-f]" * _MARK + ".flac"
 
 # Parts of audio, (samples,) each.
 Blocks = Generator[np.ndarray, None, None]
@@ -87,7 +90,7 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
     if not _is_copy(copy, rate):
         with closing(blocks):
             _write(folder, marked, rate, blocks, path)
-    for other in folder.glob(f"{glob.escape(name)}-{_MARKED}"):
+    for other in folder.glob(f"{glob.escape(name)}-{MARKED}"):
         if other != copy and (other.is_file() or other.is_symlink()):
             other.unlink()
     return copy, done

@@ -13,7 +13,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Literal, TextIO
 
-_DRAFT = ".draft"  # what the names of drafts begin with
+# Names of drafts: what they begin with, and how many random bytes follow in hex.
+_DRAFT, _RANDOM = ".draft-", 8
 
 # A pipe in place of a file would keep the tool waiting for its other end.
 _PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK
@@ -93,7 +94,7 @@ def whole_file(folder: Path, name: str) -> Iterator[Path]:
     for part in folders:
         if part.is_file():
             raise OSError(f"{part} is a file, where a folder belongs: remove it")
-    draft = folder / f"{_DRAFT}-{secrets.token_hex(8)}"
+    draft = folder / f"{_DRAFT}{secrets.token_hex(_RANDOM)}"
     try:
         with naming(path, instead_of=draft):
             yield draft
@@ -125,7 +126,7 @@ def remove(paths: Iterable[Path]) -> None:
 
 def remove_drafts(folder: Path) -> None:
     """Remove what runs that were killed have left in a folder."""
-    for draft in folder.glob(f"{_DRAFT}*"):
+    for draft in folder.glob(_DRAFT + "[0-9a-f]" * 2 * _RANDOM):
         with suppress(OSError):
             draft.unlink()  # a link goes, not what it leads to
 

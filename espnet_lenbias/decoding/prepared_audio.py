@@ -8,7 +8,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from espnet_lenbias.decoding.cutting import CutOptions
-from espnet_lenbias.decoding.plain_audio import plain_audio
+from espnet_lenbias.decoding.plain_audio import COPIES, plain_audio
 from espnet_lenbias.decoding.segment import cut_recording, segment_line
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.options.audio_files import seconds_of
@@ -43,8 +43,8 @@ def prepared(
             )
             continue
         try:
-            ready[name], done = plain_audio(path, rate, folder, f"audio/{name}")
-        except (AudioError, ValueError) as e:
+            ready[name], done = plain_audio(path, rate, folder, f"{COPIES}/{name}")
+        except ValueError as e:
             failures.append(str(e))
             continue
         if done:

@@ -11,7 +11,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from espnet_lenbias.decoding.journal import (
-    JOURNAL,
     Entry,
     ResultRow,
     entry_line,
@@ -24,7 +23,7 @@ from espnet_lenbias.decoding.plain_files import (
     remove_drafts,
     replace_file,
 )
-from espnet_lenbias.options.run_journal import read_run_options
+from espnet_lenbias.options.run_journal import JOURNAL, read_run_options
 
 # What stands for a hypothesis that is not there, beside the empty text and labels.
 _EMPTY = {"score": "nan", "original_score": "nan", "steps": "0"}

@@ -10,13 +10,13 @@ a recording is in memory but what is read at once.
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.decoding.cutting import CutOptions, cut
 from espnet_lenbias.decoding.plain_files import replace_file
-from espnet_lenbias.errors import AudioError, OptionError
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.audio_files import check_audio_file, seconds_of
 from espnet_lenbias.options.data_files import read_lines
 from espnet_lenbias.options.output_folder import make_output_dir, named_path
@@ -72,16 +72,16 @@ def main(cmd: Sequence[str] | None = None) -> int:
     failures: list[str] = []
     try:
         options = CutOptions(args.longest, args.silence, args.margin)
-        recordings = read_lines(args.wav_scp)
-        for recording, file in recordings.items():
-            _check_recording(args.wav_scp, recording, file)
-        make_output_dir(args.output_dir)
-        # Here, not above: this loads torch.
-        from espnet_lenbias.decoding.voice import load_detector
+        recordings = _readable(read_lines(args.wav_scp), failures)
+        found = []
+        if recordings:
+            make_output_dir(args.output_dir)
+            # Here, not above: this loads torch.
+            from espnet_lenbias.decoding.voice import load_detector
 
-        found = list(_lines(recordings, load_detector(), options, failures))
-        if not found and not failures:
-            raise OptionError(f"{args.wav_scp}: there is no speech in its recordings")
+            found = list(_lines(recordings, load_detector(), options, failures))
+        if not found:
+            raise OptionError(f"{args.wav_scp}: {_why_none(failures)}")
         replace_file(args.output_dir, "segments", found)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
@@ -91,24 +91,37 @@ def main(cmd: Sequence[str] | None = None) -> int:
     return 1 if failures else 0
 
 
-def _check_recording(wav_scp: Path, recording: str, file: str) -> None:
-    """Verify that a recording can be read.
+def _readable(recordings: Mapping[str, str], failures: list[str]) -> dict[str, str]:
+    """Return the recordings that can be read.
 
-    Raises:
-        OSError: There is no such file.
-        ValueError: It is no whole audio.
+    Args:
+        recordings: The file of each.
+        failures: Gets a line for each of the others.
     """
-    where = f"{wav_scp}: {recording}"
-    if file.endswith("|"):
-        raise OptionError(f"{where}: {file}: name a file, not a command")
-    try:
-        check_audio_file(Path(file))
-    except (OSError, ValueError) as e:
-        raise OptionError(f"{where}: {e}") from e
+    readable = {}
+    for recording, file in recordings.items():
+        if file.endswith("|"):
+            failures.append(f"{recording}: {file}: name a file, not a command")
+            continue
+        try:
+            check_audio_file(Path(file))
+        except (OSError, ValueError) as e:
+            failures.append(f"{recording}: {e}")
+            continue
+        readable[recording] = file
+    return readable
+
+
+def _why_none(failures: Sequence[str]) -> str:
+    """Return why there is nothing to write."""
+    if not failures:
+        return "there is no speech in its recordings"
+    more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
+    return f"{failures[0]}{more}"
 
 
 def _lines(
-    recordings: dict[str, str],
+    recordings: Mapping[str, str],
     detector: Any,
     options: CutOptions,
     failures: list[str],
@@ -124,7 +137,7 @@ def _lines(
     for recording, file in recordings.items():
         try:
             pieces = cut_recording(Path(file), detector, options)
-        except AudioError as e:
+        except (OSError, ValueError) as e:
             failures.append(f"{recording}: {e}")
             continue
         if not pieces:
@@ -144,7 +157,7 @@ def cut_recording(
         options: How to cut.
 
     Raises:
-        AudioError: It holds NaN or infinity.
+        AudioError: It holds NaN or infinity, or cannot be read to its end.
     """
     from espnet_lenbias.decoding.voice import FRAME_SECONDS, speech_probabilities
 

@@ -26,6 +26,7 @@ from typing import Any
 from espnet_lenbias.decoding.cues import cues
 from espnet_lenbias.decoding.cutting import CutOptions
 from espnet_lenbias.decoding.drop_in import run
+from espnet_lenbias.decoding.folder_lock import locked
 from espnet_lenbias.decoding.format_lines import clock
 from espnet_lenbias.decoding.found_audio import left_out, named_audio
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
@@ -45,12 +46,13 @@ from espnet_lenbias.decoding.transcript import (
     transcript_of,
 )
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.audio_files import model_rate
+from espnet_lenbias.options.audio_files import USUAL_RATE, model_rate
 from espnet_lenbias.options.data_files import DATA
 from espnet_lenbias.options.decoding import peek_config
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.formats import need_times
-from espnet_lenbias.options.output_folder import make_output_dir, named_path
+from espnet_lenbias.options.output_folder import named_path
+from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.options.tool_choice import add_tool_option, choose_tool
 from espnet_lenbias.options.train_config import read_train_config, section
 from espnet_lenbias.options.values import finite
@@ -65,7 +67,6 @@ _DEFAULTS = {"search": "explicit_length", "log_level": "WARNING"}
 # Of the options of decoding those that say what is decoded, which FILE does here.
 _OF_DATA = (DATA, "segments", "key_file")
 
-_USUAL_RATE = 16000  # of a model that tells of none
 _CTC_WEIGHT = 0.5  # ESPnet's default in training
 
 
@@ -93,6 +94,7 @@ def get_parser() -> argparse.ArgumentParser:
 
 def main(cmd: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
+    wait_passively()
     cmd = sys.argv[1:] if cmd is None else cmd
     parser = get_parser()
     own, rest = parser.parse_known_args(cmd)
@@ -107,15 +109,15 @@ def main(cmd: Sequence[str] | None = None) -> int:
         config = read_train_config(tool.model_options[0], held[tool.model_options[0]])
         has_lm = "lm_file" in held or args.lm_file is not None
         _weigh_what_is_there(args, config, has_lm, rest)
-        make_output_dir(folder)
-        rate = model_rate(section(config, "frontend_conf")) or _USUAL_RATE
-        ready, failures = prepared(files, rate, folder)
-        pieces = cut_at_silences(ready, cut_options)
-        if pieces:
-            scp = (f"{name} {path}\n" for name, path in ready.items())
-            replace_file(folder, "wav.scp", scp)
-            replace_file(folder, "segments", pieces)
-        else:
+        rate = model_rate(section(config, "frontend_conf")) or USUAL_RATE
+        with locked(folder):  # its files are those of a run that may be at work
+            ready, failures = prepared(files, rate, folder)
+            pieces = cut_at_silences(ready, cut_options)
+            if pieces:
+                scp = (f"{name} {path}\n" for name, path in ready.items())
+                replace_file(folder, "wav.scp", scp)
+                replace_file(folder, "segments", pieces)
+        if not pieces:
             remove_results(folder)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
@@ -215,7 +217,7 @@ def _show(args: argparse.Namespace, rows: Mapping[str, ResultRow]) -> None:
     """Print the texts, with times where they are asked for."""
     for speaker in speakers_in(rows.values()):
         pieces = [transcript_of(key, row, 1, speaker) for key, row in rows.items()]
-        for transcript in recordings_of(args.segments, pieces):
+        for transcript in recordings_of(args.pieces, pieces):
             name = transcript.key + speaker
             timed = [
                 f"  {clock(cue.start)} --> {clock(cue.end)}  {' '.join(cue.lines)}"

@@ -13,11 +13,17 @@ from collections.abc import Sequence
 
 from espnet_lenbias.espnet_compat import commandline
 from espnet_lenbias.options.choices import check_choices, choices_of
-from espnet_lenbias.options.decoding import get_parser, peek_config
+from espnet_lenbias.options.decoding import get_parser, peek_config, read_decode_config
 from espnet_lenbias.options.espnet_tools import OTHER_TOOLS
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.standard_output import reader_may_go
+
+# Options of this package's searches, which ESPnet's tool does not know.
+_OURS = (
+    *("search_conf", "decoder_dtype", "batch_bins", "segments", "formats"),
+    *POSTERIOR_OPTIONS,
+)
 
 
 @reader_may_go()
@@ -35,18 +41,20 @@ def main(cmd: Sequence[str] | None = None) -> int:
             f"{ESPNET}, or leave search out\n",
         )
     choices = choices_of(parser)
+    # before a config is read, which changes defaults
+    usual = {name: parser.get_default(name) for name in _OURS}
+    read_decode_config(parser, options)
     args = parser.parse_args(options)
     try:
         check_choices(choices, vars(args))
     except ValueError as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     print(commandline(), file=sys.stderr)
-    ours = ("decoder_dtype", "batch_bins", "segments", "formats", *POSTERIOR_OPTIONS)
-    for name in ours:
-        if getattr(args, name) != parser.get_default(name):
+    for name in _OURS:
+        if getattr(args, name) not in (None, usual[name]):
             parser.exit(2, f"{parser.prog}: error: {name} has no place in it\n")
         delattr(args, name)
-    for name in ("config", "search", "search_conf"):
+    for name in ("config", "search"):
         delattr(args, name)
     if getattr(args, "batch_size", 1) is None:
         args.batch_size = 1

@@ -1,5 +1,6 @@
 """Utterances of a data set, read so that a broken one does not stop the others."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from espnet_lenbias.decoding.log_markers import CHANNELS, LENGTH, RATE, SCALE, WINDOW
 from espnet_lenbias.decoding.pieces import PieceReader
 from espnet_lenbias.errors import AudioError, in_a_line
 from espnet_lenbias.espnet_compat import ESPnetDataset
@@ -39,13 +41,8 @@ class Read(NamedTuple):
 
     key: str
     data: dict[str, np.ndarray] | Unreadable
-    # Of audio that is not what the model was trained on: its sampling rate, its scale,
-    # its length, for models with a window and for those without, its channels.
-    rate_warning: str = ""
-    scale_warning: str = ""
-    window_warning: str = ""
-    length_warning: str = ""
-    channel_warning: str = ""
+    # Of audio that is not what the model was trained on, by kind: see `log_markers`.
+    warnings: Mapping[str, str] = {}
 
 
 Batch = list[Read]
@@ -68,7 +65,8 @@ class Utterances(torch.utils.data.Dataset[Any]):
         self.train_config = train_config or {}
         self.frontend_conf = self.train_config.get("frontend_conf")
         self.trained_on = training_types(train_config or {})
-        self._whole: set[tuple[str, int]] = set()  # of which pieces are read one by one
+        # Of files of which pieces are read one by one: what is wrong, "" if nothing.
+        self._verified: dict[tuple[str, int], str] = {}
 
     def __getitem__(self, key: str) -> Read:
         loaders = self.dataset.loader_dict
@@ -83,15 +81,14 @@ class Utterances(torch.utils.data.Dataset[Any]):
             data = self._as_floats(self.dataset[key][1])
         except Exception as e:  # whatever is wrong with this file, others may be sound
             return Read(key, Unreadable(self._why(key, e)))
-        return Read(
-            key,
-            data,
-            self._rate_warning(key),
-            self._scale_warning(key, data),
-            self._window_warning(key),
-            self._length_warning(key, data),
-            self._channel_warning(key, data),
-        )
+        found = {
+            RATE: self._rate_warning(key),
+            SCALE: self._scale_warning(key, data),
+            WINDOW: self._window_warning(key),
+            LENGTH: self._length_warning(key, data),
+            CHANNELS: self._channel_warning(key, data),
+        }
+        return Read(key, data, {kind: text for kind, text in found.items() if text})
 
     def _where_it_lacks(self) -> str:
         """Return why there is no data of a key."""
@@ -182,15 +179,11 @@ class Utterances(torch.utils.data.Dataset[Any]):
         for name, (_, kind) in self.dataset.debug_info.items():
             if kind in _NUMBERS or kind in SOUND:
                 for source in self._files(name, key):
-                    path, start = (source, 0) if kind in SOUND else _place(source)
-                    if (path, start) in self._whole:
-                        continue
-                    if Path(path).is_file():
-                        if kind != "npy":
-                            check_whole(Path(path), start)
-                        self._whole.add((path, start))
-                    elif Path(path).exists():  # to read a pipe is to wait
-                        raise AudioError(why_no_file(path))
+                    place = (source, 0) if kind in SOUND else _place(source)
+                    if place not in self._verified:
+                        self._verified[place] = _problem(*place, kind)
+                    if self._verified[place]:
+                        raise AudioError(self._verified[place])
 
     def _why(self, key: str, error: Exception) -> str:
         """Return why an utterance could not be read, with its source if it has one."""
@@ -201,7 +194,7 @@ class Utterances(torch.utils.data.Dataset[Any]):
             if source.endswith("|"):
                 return f"{source}: sound takes no commands: use kaldi_ark"
             for file in self._files(name, key):
-                if not Path(file).exists():
+                if not os.path.exists(file):
                     return f"there is no file {file}"
         why = reason(error)
         source = next(filter(None, sources.values()), "")
@@ -220,6 +213,25 @@ class Utterances(torch.utils.data.Dataset[Any]):
         sources = getattr(reader, "data", getattr(reader, "_dict", {}))
         source = sources.get(key, [])
         return [source] if isinstance(source, str) else list(source)
+
+
+def _problem(path: str, start: int, kind: str) -> str:
+    """Return what is wrong with the file of data of a type; "" if nothing is.
+
+    Of what is not there, and of a command, their readers tell.
+    """
+    if path.endswith("|"):
+        return ""
+    # of os.path: a Path raises for a name that is too long
+    if os.path.isfile(path):
+        try:
+            if kind != "npy":
+                check_whole(Path(path), start)
+        except AudioError as e:
+            return str(e)
+    elif os.path.exists(path):  # to read a pipe is to wait
+        return why_no_file(path)
+    return ""
 
 
 def _place(source: str) -> tuple[str, int]:

@@ -22,7 +22,7 @@ WHISPER_WINDOW = 30 * WHISPER_RATE
 # Beyond this no recipe of ESPnet's trains.
 LONG_SECONDS = 40.0
 
-_USUAL_RATE = 16000  # of ESPnet's frontends
+USUAL_RATE = 16000  # of ESPnet's frontends, and of a model that tells of none
 
 # Samples above this are no loud ones of -1 to 1: that would be 18 dB of clipping.
 _LOUD = 8.0
@@ -60,7 +60,7 @@ def check_audio_file(path: Path) -> None:
 
 def _info(path: Path) -> Any:
     """Return what soundfile knows about a file."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise FileNotFoundError(f"there is no audio file {path}")
     try:
         return file_info(path)
@@ -205,7 +205,7 @@ def model_rate(frontend_conf: Mapping[str, Any] | None) -> int | None:
     if not isinstance(frontend_conf, Mapping):
         frontend_conf = {}
     try:
-        rate: int = humanfriendly.parse_size(str(frontend_conf.get("fs", _USUAL_RATE)))
+        rate: int = humanfriendly.parse_size(str(frontend_conf.get("fs", USUAL_RATE)))
     except humanfriendly.InvalidSize:
         return None
     return rate

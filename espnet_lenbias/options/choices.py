@@ -74,12 +74,19 @@ def check_config(parser: argparse.ArgumentParser, config: Mapping[str, Any]) -> 
             number(key, value)
         elif getattr(action.type, "__name__", "") == "str2bool":
             switch(key, value)
+        elif getattr(action.type, "__name__", "") in ("str", "str_or_none"):
+            texts = value if isinstance(value, list) and action.nargs else [value]
+            for text in texts:
+                if not isinstance(text, str):
+                    raise ValueError(
+                        f"{key} must be a text, not {text!r}: put it into quotes"
+                    )
 
 
 def _is_triple(value: object) -> bool:
     return (
         isinstance(value, list)
-        and len(value) == len(("FILE", "NAME", "TYPE"))
+        and len(value) == 3
         and all(isinstance(text, str) for text in value)
     )
 

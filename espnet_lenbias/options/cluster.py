@@ -6,19 +6,17 @@ running already. Dask is an extra of this package, imported where workers are wa
 
 import importlib
 import inspect
+import os
 import shutil
 import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import yaml
-
 from espnet_lenbias.errors import ClusterError, OptionError
 from espnet_lenbias.options.fast_yaml import read_config
-from espnet_lenbias.options.registry import nearest
+from espnet_lenbias.options.values import nearest
 
 LOCAL = "local"
 
@@ -179,7 +177,7 @@ def _read_security(path: str) -> Mapping[str, Any]:
                 raise ClusterError(
                     f"{path}: {key}: {value!r} is neither true nor false"
                 )
-        elif not isinstance(value, str) or not Path(value).is_file():
+        elif not isinstance(value, str) or not os.path.isfile(value):
             raise ClusterError(f"{path}: {key}: there is no file {value}")
     # What is not in this file can be in Dask's own configuration.
     security = import_extra("distributed").Security(**config)
@@ -193,8 +191,6 @@ def _read_yaml(path: str) -> dict[str, Any]:
         config = read_config(path)
     except OptionError as e:
         raise ClusterError(str(e)) from e
-    except (yaml.YAMLError, UnicodeDecodeError) as e:
-        raise ClusterError(f"{path}: not a yaml file: {e}") from e
     if not isinstance(config, dict):
         raise ClusterError(f"{path}: a cluster config holds `option: value` lines")
     return config

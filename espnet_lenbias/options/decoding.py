@@ -15,11 +15,12 @@ from typing import Any, NoReturn
 
 import yaml
 
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.options.choices import check_choices, check_config, choices_of, hint
 from espnet_lenbias.options.data_files import DATA, check_types
 from espnet_lenbias.options.espnet_parser import inference_parser
-from espnet_lenbias.options.fast_yaml import read_config
+from espnet_lenbias.options.espnet_tools import SYMBOLS, symbol
+from espnet_lenbias.options.fast_yaml import NO_YAML, read_config
 from espnet_lenbias.options.formats import add_formats_option, check_formats
 from espnet_lenbias.options.packed_model import check_tag
 from espnet_lenbias.options.posteriors import (
@@ -39,10 +40,10 @@ from espnet_lenbias.options.registry import (
     check_lm_files,
     check_nbest,
     check_search_conf,
-    nearest,
     where_it_belongs,
 )
 from espnet_lenbias.options.train_config import check_file, check_train_configs
+from espnet_lenbias.options.values import nearest
 
 # ESPnet's tools have some eighty options, which `--help` tells of one by one.
 _USAGE = f"%(prog)s --output_dir DIR --{DATA} FILE,NAME,TYPE [options]"
@@ -90,6 +91,8 @@ def get_parser(module: str) -> argparse.ArgumentParser:
             action.default = None
         if action.dest == DATA:
             action.type = _data
+        if isinstance(action, NestedDictAction):
+            action.type = _yaml
     group.add_argument(
         "--decoder_dtype",
         choices=DECODER_DTYPES,
@@ -116,11 +119,21 @@ def _data(text: str) -> tuple[str, str, str]:
     return path, name, kind
 
 
+def _yaml(text: str) -> str:
+    """Return KEY=VALUE, or a mapping, as it is, for ESPnet to read: VALUE must be yaml."""
+    key, sign, value = text.partition("=")
+    try:
+        yaml.safe_load(value if sign else key)
+    except NO_YAML as e:
+        raise argparse.ArgumentTypeError(f"{text!r} is no yaml: {one_line(e)}") from e
+    return text
+
+
 def parse(
     parser: argparse.ArgumentParser, cmd: Sequence[str] | None
 ) -> argparse.Namespace:
     """Parse the command line and its decode config; exit with status 2 on a mistake."""
-    config = _read_config(parser, cmd)
+    config = read_decode_config(parser, cmd)
     choices = choices_of(parser)
     args, unknown = parser.parse_known_args(cmd)
     if unknown:
@@ -133,6 +146,7 @@ def parse(
 
     try:
         check_choices(choices, options)
+        options.update({k: symbol(options[k]) for k in SYMBOLS if k in options})
         check_search_conf(args.search, {})
         args.search_conf = check_search_conf(args.search, args.search_conf)
         options.update(check_espnet_options(args.search, _said(options)))
@@ -142,6 +156,7 @@ def parse(
         of_nbest = {key: options[key] for key in POSTERIOR_OPTIONS}
         checked = check_posteriors(args.search, args.search_conf, of_nbest, options)
         options.update(vars(checked))
+        options["pieces"] = {}  # of recordings: a run reads them from `segments`
         options["formats"] = check_formats(options["formats"], options)
         _check_files(options)
     except (ValueError, OSError) as e:
@@ -167,15 +182,18 @@ def peek_config(path: str | Path | None) -> Mapping[str, Any]:
     Of one that cannot be read, nothing: the tool's own parser tells.
     """
     config = None
-    with suppress(OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError):
+    with suppress(OSError, *NO_YAML):
         config = yaml.safe_load(Path(path).read_text("utf-8")) if path else None
     return config if isinstance(config, dict) else {}
 
 
-def _read_config(
+def read_decode_config(
     parser: argparse.ArgumentParser, cmd: Sequence[str] | None
 ) -> Mapping[str, Any]:
-    """Read the file of ``--config``, if any, and verify its keys."""
+    """Read the file of ``--config``, if any, and verify its keys, and types of values.
+
+    Exits with status 2 on a mistake, which argparse would not name.
+    """
     finder = argparse.ArgumentParser(add_help=False)
     finder.add_argument("--config")
     path = finder.parse_known_args(cmd)[0].config
@@ -188,8 +206,6 @@ def _read_config(
         _fail(parser, f"config: {path} cannot be read: {e.strerror}")
     except OptionError as e:
         _fail(parser, str(e))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
-        _fail(parser, f"{path}: not a yaml file: {' '.join(str(e).split())}")
     if not isinstance(config, dict):
         _fail(parser, f"{path}: a decode config holds `option: value` lines")
     valid = [action.dest for action in parser._actions]

@@ -38,8 +38,6 @@ class Tool:
     # Its models hear so many seconds, however short the audio is; 0: as many as there
     # are.
     window_seconds: float = 0.0
-    # Options that hold a symbol in angle brackets, to be given without them in a shell.
-    symbols: tuple[str, ...] = ()
     # The files that it writes for each rank.
     files: tuple[str, ...] = ("token", "token_int", "score", "text")
 
@@ -120,7 +118,6 @@ S2T = Tool(
     text="text_prev",
     batches=True,
     window_seconds=30.0,
-    symbols=("lang_sym", "task_sym"),
     files=("token", "token_int", "score", "text", "text_nospecial"),
 )
 SLU = Tool(
@@ -133,6 +130,15 @@ SLU = Tool(
 )
 
 TOOLS = (ASR, ASR_STREAMING, ST, ST_STREAMING, MT, S2T, SLU)
+
+
+# Options of OWSM that hold a symbol in angle brackets, to be given without them in a shell.
+SYMBOLS = ("lang_sym", "task_sym")
+
+
+def symbol(text: str) -> str:
+    """Return a symbol as models have it, in angle brackets, given with or without."""
+    return f"<{text.lstrip('<').rstrip('>')}>"
 
 
 def tool_of(letters: str) -> Tool | None:

@@ -11,11 +11,19 @@ from typing import Any
 
 import yaml
 
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import OptionError, one_line
 
 # Those of libyaml, where PyYAML comes with it.
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+# What is raised by a text that is no yaml, or whose values cannot be built, such as the
+# date 2024-02-30, the number 0x_, or a text that is said to be a date.
+NO_YAML = (
+    *(yaml.YAMLError, RecursionError),
+    *(ValueError, LookupError, TypeError, AttributeError),
+)
 
 
 def read_config(path: str | Path) -> Any:
@@ -23,16 +31,20 @@ def read_config(path: str | Path) -> Any:
 
     Raises:
         OSError: It cannot be read.
-        UnicodeDecodeError: It is no text.
-        yaml.YAMLError: It is no yaml.
-        OptionError: It has an option twice, of which the last would count.
+        OptionError: It is no yaml, or has an option twice, of which the last would count.
     """
-    text = Path(path).read_text(encoding="utf-8")
-    for key, first, line in _twice(yaml.compose(text, Loader=LOADER)):
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        twice = next(_twice(yaml.compose(text, Loader=LOADER)), None)
+        config = yaml.load(text, Loader=LOADER)
+    except NO_YAML as e:
+        raise OptionError(f"{path}: not a yaml file: {one_line(e)}") from e
+    if twice is not None:
+        key, first, line = twice
         raise OptionError(
             f"{path}: lines {first} and {line} have {key}: leave one of them out"
         )
-    return yaml.load(text, Loader=LOADER)
+    return config
 
 
 def _twice(node: yaml.Node | None) -> Iterator[tuple[str, int, int]]:

@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.fast_yaml import LOADER
+from espnet_lenbias.errors import OptionError, one_line
+from espnet_lenbias.options.fast_yaml import LOADER, NO_YAML
 from espnet_lenbias.options.unpacked_model import LISTING, LOCK
 
 # Nothing that is trained packs so well: weights hardly at all, text to a tenth.
@@ -67,12 +67,12 @@ def check_members(archive: Path, folder: Path) -> list[str]:
         _check_folders(names, archive)
         yamls = [m for m in members if m.filename.endswith((".yaml", ".yml"))]
         together = sum(member.file_size for member in yamls)
+        if together > _MOST_YAML_BYTES_TOGETHER:
+            raise OptionError(
+                f"model_tag: {archive} holds yaml files of {together} bytes"
+            )
         for member in yamls:
-            _check_yaml(packed, member, archive)
-            if together > _MOST_YAML_BYTES_TOGETHER:
-                raise OptionError(
-                    f"model_tag: {archive} holds yaml files of {together} bytes"
-                )
+            check_yaml(packed, member, archive)
         return names
 
 
@@ -106,19 +106,27 @@ def _check_folders(names: Sequence[str], archive: Path) -> None:
                 )
 
 
-def _check_yaml(
-    packed: zipfile.ZipFile, member: zipfile.ZipInfo, archive: Path
-) -> None:
-    """Verify that a yaml file can be read, and its aliases written out."""
+def check_yaml(packed: zipfile.ZipFile, member: zipfile.ZipInfo, archive: Path) -> None:
+    """Verify that a yaml file can be read, and its aliases written out.
+
+    Args:
+        packed: The archive, opened.
+        member: The yaml file.
+        archive: What the archive is called.
+
+    Raises:
+        OptionError: Names the member, and what is wrong with it.
+    """
     where = f"model_tag: {archive}: {member.filename!r}"
     if member.file_size > _MOST_YAML_BYTES:
         raise OptionError(f"{where} is a yaml file of {member.file_size} bytes")
     try:
         node = yaml.compose(packed.read(member), Loader=LOADER)
         n_values = expanded_size(node)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
-        why = " ".join(str(e).split())
-        raise OptionError(f"{where} is no yaml file that can be read: {why}") from e
+    except NO_YAML as e:
+        raise OptionError(
+            f"{where} is no yaml file that can be read: {one_line(e)}"
+        ) from e
     if n_values > _MOST_YAML_VALUES:
         raise OptionError(
             f"{where} holds {n_values} values, its aliases written out: that is no "

@@ -15,9 +15,15 @@ from typing import Any
 import yaml
 
 from espnet_lenbias import espnet_compat
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.options.espnet_tools import Tool, owner_of
-from espnet_lenbias.options.model_archive import check_members, check_meta, files_within
+from espnet_lenbias.options.fast_yaml import LOADER, NO_YAML
+from espnet_lenbias.options.model_archive import (
+    check_members,
+    check_meta,
+    check_yaml,
+    files_within,
+)
 from espnet_lenbias.options.output_folder import NO_ROOM
 from espnet_lenbias.options.unpacked_model import (
     LOCK,
@@ -34,7 +40,7 @@ _DAMAGED = (
     EOFError,
     NotImplementedError,
     RuntimeError,
-    yaml.YAMLError,
+    *NO_YAML,
 )
 
 
@@ -63,7 +69,7 @@ def model_files(tag: str | Path) -> dict[str, str]:
     except Exception as e:  # of every kind: of the net, of the disk, of the zoo's own
         raise OptionError(
             f"model_tag: the model zoo gives no model {tag} "
-            f"({type(e).__name__}: {_one_line(e)}): give a tag that it lists, or a packed "
+            f"({type(e).__name__}: {one_line(e)}): give a tag that it lists, or a packed "
             "model on disk"
         ) from e
 
@@ -105,7 +111,7 @@ def check_tag(tag: Any) -> None:
     what = "give the name of a packed model (.zip) on disk, or a tag of the model zoo"
     if not isinstance(tag, str | Path) or not str(tag).strip():
         raise OptionError(f"model_tag: {tag!r} is no name of a model: {what}")
-    if Path(tag).is_dir():
+    if os.path.isdir(tag):  # a Path raises for an address that is too long
         raise OptionError(
             f"model_tag: {tag} is a folder: {what}; of a model that is not packed give "
             "its files, such as asr_train_config and asr_model_file"
@@ -116,7 +122,7 @@ def check_tag(tag: Any) -> None:
 
 def is_archive(tag: str) -> bool:
     """Whether the tag names a file on disk rather than a model of the zoo."""
-    return Path(tag).is_file() or (tag.endswith(_PACKED) and "://" not in tag)
+    return os.path.isfile(tag) or (tag.endswith(_PACKED) and "://" not in tag)
 
 
 def unpack_model(archive: Path) -> dict[str, str]:
@@ -165,9 +171,9 @@ def _unpack(archive: Path, folder: Path) -> dict[str, str]:
         files = files_within(meta, archive, folder)
     except OSError:  # of the folder, which is not the archive's fault
         raise
-    except (*_DAMAGED, ValueError, LookupError, AssertionError, TypeError) as e:
+    except (*_DAMAGED, AssertionError) as e:
         named = str(e).startswith("model_tag: ")
-        why = e if named else f"model_tag: {archive} cannot be unpacked: {_one_line(e)}"
+        why = e if named else f"model_tag: {archive} cannot be unpacked: {one_line(e)}"
         raise OptionError(str(why)) from e
     for key, file in files.items():
         if key.endswith("_model_file"):
@@ -176,20 +182,18 @@ def _unpack(archive: Path, folder: Path) -> dict[str, str]:
     return files
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
-
-
 def _meta(archive: Path) -> Any:
     """Return what ``pack`` has noted of the files: the first meta.yaml, as ESPnet."""
     with zipfile.ZipFile(archive) as packed:
-        name = next(n for n in packed.namelist() if Path(n).name == "meta.yaml")
-        return yaml.safe_load(packed.read(name))
+        members = packed.infolist()
+        member = next(m for m in members if Path(m.filename).name == "meta.yaml")
+        check_yaml(packed, member, archive)
+        return yaml.load(packed.read(member), Loader=LOADER)
 
 
 def check_archive(archive: Path) -> None:
     """Verify that the file is a model packed by ESPnet; see :func:`model_files`."""
-    if not archive.is_file():
+    if not os.path.isfile(archive):
         raise FileNotFoundError(f"model_tag: there is no file {archive}")
     if tarfile.is_tarfile(archive):  # one can look like the last zip file within it
         raise OptionError(
@@ -202,7 +206,7 @@ def check_archive(archive: Path) -> None:
             names = packed.namelist()
     except _DAMAGED as e:
         raise OptionError(
-            f"model_tag: {archive} is not a zip archive: {_one_line(e)}"
+            f"model_tag: {archive} is not a zip archive: {one_line(e)}"
         ) from e
     if not any(Path(name).name == "meta.yaml" for name in names):
         raise OptionError(
@@ -219,7 +223,7 @@ def packed_options(archive: Path) -> set[str]:
     try:
         meta = _meta(archive)
         return {str(key) for part in ("files", "yaml_files") for key in meta[part]}
-    except (*_DAMAGED, OSError, ValueError, LookupError, TypeError, StopIteration):
+    except (*_DAMAGED, OSError, StopIteration):
         return set()
 
 

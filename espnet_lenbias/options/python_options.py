@@ -60,4 +60,10 @@ def outer_options(args: Sequence[str]) -> list[str]:
         args: What came behind ``-m espnet_lenbias``.
     """
     before = sys.orig_argv[1 : len(sys.orig_argv) - len(args)]
-    return before[:-2] if before[-1:] == ["espnet_lenbias"] else before[:-1]
+    if before[-1:] == ["espnet_lenbias"]:
+        del before[-1]
+    if not before:
+        return []
+    *others, last = before  # -m, maybe joined with others: -um
+    letters = last[1:].partition("m")[0] if last.startswith("-") else ""
+    return [*others, f"-{letters}"] if letters else others

@@ -22,7 +22,7 @@ from espnet_lenbias.options.search_conf import (
     ExplicitLengthOptions,
     SimpleOptions,
 )
-from espnet_lenbias.options.values import nearest as nearest
+from espnet_lenbias.options.values import nearest
 
 GROUP = "espnet.beam_search"
 

@@ -2,6 +2,7 @@
 
 import argparse
 import hashlib
+import os
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ _NOT_RESULTS = {
     "ngpu",
     "num_workers",
     "output_dir",
+    "pieces",  # of segments
     "segments",  # whose lines are compared one by one
 }
 
@@ -54,7 +56,7 @@ def run_options(args: argparse.Namespace) -> dict[str, str]:
 def _described(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_described(item) for item in value)
-    if isinstance(value, str) and Path(value).is_file():
+    if isinstance(value, str) and os.path.isfile(value):
         return f"{value} ({_state(Path(value))})"
     return str(value)
 

@@ -5,6 +5,7 @@ can end in nonsense. No torch in here.
 """
 
 import functools
+import os
 import tarfile
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -13,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.options.espnet_tools import Tool, tool_of
-from espnet_lenbias.options.fast_yaml import LOADER
+from espnet_lenbias.options.fast_yaml import LOADER, NO_YAML
 
 # What says to which task a training config belongs: (task, a key that it has), in order.
 _KEYS = (
@@ -56,9 +57,10 @@ def read_train_config(key: str, path: Any) -> Mapping[str, Any]:
         config = _parsed(str(Path(path).absolute()), stat.st_mtime_ns, stat.st_size)
     except OSError as e:
         raise OptionError(f"{key}: {path} cannot be read: {e.strerror}") from e
-    except (yaml.YAMLError, ValueError, RecursionError) as e:
-        why = " ".join(str(e).split())
-        raise OptionError(f"{key}: {path} is no yaml file: {why}: {_REMEDY}") from e
+    except NO_YAML as e:
+        raise OptionError(
+            f"{key}: {path} is no yaml file: {one_line(e)}: {_REMEDY}"
+        ) from e
     if not isinstance(config, dict):
         what = "is empty" if config is None else "holds no `option: value` lines"
         raise OptionError(f"{key}: {path} {what}: {_REMEDY}")
@@ -79,17 +81,17 @@ def check_file(key: str, path: Any) -> None:
     """
     if not isinstance(path, str | Path) or not str(path):
         raise OptionError(f"{key}: {path!r} is no name of a file")
-    if Path(path).is_dir():
+    if os.path.isdir(path):  # a Path raises for a name that is too long
         raise OptionError(f"{key}: {path} is a folder: give the file in it")
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         raise OptionError(f"{key}: {why_no_file(path)}")
 
 
 def why_no_file(path: str | Path) -> str:
     """Say why a path is no file that can be read twice."""
-    if Path(path).is_dir():
+    if os.path.isdir(path):
         return f"{path} is a folder"
-    if Path(path).exists():
+    if os.path.exists(path):
         return (
             f"{path} is a pipe or a device, and files are read more than once: save "
             "what it gives as a file, and name that"
@@ -169,7 +171,7 @@ def check_train_configs(options: Mapping[str, Any]) -> None:
     if path is None or tool is None:
         return
     key = f"{letters}_train_config"
-    if options.get(key) is None and not path.is_file():
+    if options.get(key) is None and not os.path.isfile(path):
         check_file(f"{letters}_model_file", model)
         raise OptionError(
             f"{letters}_model_file: there is no config.yaml beside {model}: name its "

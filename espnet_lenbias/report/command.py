@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from espnet_lenbias.options.html_page import (
+    NO_AUDIO,
     add_html_options,
     audio_choice,
     check_html_options,
@@ -120,7 +121,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         translation_table,
         translations,
     )
-    from espnet_lenbias.report.write import PAGE, write_report
+    from espnet_lenbias.report.write import PAGE, Request, write_report
 
     try:
         check_html_options(args, ("html_utterances",))
@@ -137,22 +138,17 @@ def main(cmd: Sequence[str] | None = None) -> int:
     systems, cells = found.systems, score(found.decodings)
     missing = notes(systems, cells, found.skipped, found.contradicted, found.incomplete)
     of_all = translations(cells, args.metric, args.tokenize)
-    name = args.dir.resolve().name
+    request = Request(
+        name=args.dir.resolve().name,
+        detail=detail,
+        utterances=args.utterances,
+        doubtful=args.doubtful,
+        temperature_from=args.temperature_from,
+        tokenizer=args.tokenize,
+        page=page,
+    )
     try:
-        write_report(
-            folder,
-            name,
-            systems,
-            cells,
-            detail,
-            args.utterances,
-            missing,
-            args.doubtful,
-            args.temperature_from,
-            of_all,
-            args.tokenize,
-            page,
-        )
+        write_report(folder, request, systems, cells, of_all, missing)
     except OSError as e:
         parser.exit(2, f"{parser.prog}: error: the report in {folder}: {e}\n")
     if of_all:
@@ -182,7 +178,8 @@ def _page(args: argparse.Namespace, sets: Sequence[str]) -> "PageRequest":
             "--html_utterances: --utterances names the utterances of the page already: "
             "leave one of them out"
         )
-    sources = {name: sources_of(args.data / name) for name in sets}
+    read = [] if args.html_audio == NO_AUDIO else sets
+    sources = {name: sources_of(args.data / name) for name in read}
     how = audio_choice(
         args.html_audio,
         any(sources.values()),

@@ -158,7 +158,7 @@ def _read_tag(tag: Path, found: _Reading) -> None:
                 found.contradicted.append(
                     f"`{tag.name}/{CONFIG}` says {', '.join(wrong)} in {folder.name}"
                 )
-        row = {key: config[key] for key in ("row",) if config and key in config}
+        row = {"row": config["row"]} if config and "row" in config else {}
         system = _system(path, {**ran, **row} if ran is not None else config)
         systems[system] = None
         found.sets[folder] = system

@@ -129,7 +129,7 @@ def explain(
         why_stopped(trace),
         trusted,
         source,
-        partial(_text, model),
+        partial(text_of, model),
     )
     draw = ending_figure if trace.p_end else places_figure
     figure = draw(trace, title) if trace.steps else None
@@ -263,7 +263,7 @@ def _shorten(text: str) -> str:
     return text if len(text) <= _SHOWN else f"...{text[3 - _SHOWN :]}"
 
 
-def _text(model: Any, labels: Sequence[int]) -> str:
+def text_of(model: Any, labels: Sequence[int]) -> str:
     """Return the text of labels as ESPnet does: without blanks, whose id is 0."""
     tokens = model.converter.ids2tokens([label for label in labels if label != 0])
     if model.tokenizer is None:

@@ -6,14 +6,12 @@ have changed it.
 
 import ast
 import re
-import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from espnet_lenbias.options.espnet_tools import TOOLS
+from espnet_lenbias.options.packed_model import packed_options
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
 from espnet_lenbias.options.run_journal import read_run_options
 from espnet_lenbias.options.values import plain
@@ -48,7 +46,7 @@ def config_that_ran(journal: Path) -> dict[str, Any]:
     if options is None or "beam_size" not in options:
         raise ValueError(f"{journal}, line 1 holds no options of a run")
     config = {key: _value(options[key]) for key in _TOLD if key in options}
-    if not _has_lm(options):
+    if not _can_have_lm(options):
         config["lm_weight"] = 0.0  # ESPnet's default counts with a model alone
     return config
 
@@ -57,8 +55,9 @@ def translated(journal: Path) -> bool:
     """Tell whether the run that a journal is of was one of a translation tool."""
     options = read_run_options(journal) or {}
     own = {key for tool in TOOLS if tool.translates for key in tool.model_options}
-    # OWSM translates if it is told to.
-    return bool(own & options.keys()) or options.get("task_sym", "").startswith("st_")
+    # OWSM translates if it is told to, with or without the brackets of its symbols.
+    task = options.get("task_sym", "").lstrip("<")
+    return bool(own & options.keys()) or task.startswith("st_")
 
 
 def contradictions(config: Mapping[str, Any], ran: Mapping[str, Any]) -> Iterator[str]:
@@ -69,7 +68,10 @@ def contradictions(config: Mapping[str, Any], ran: Mapping[str, Any]) -> Iterato
         ran: See :func:`config_that_ran`.
     """
     for key in _TOLD:
-        if key in config and key in ran and plain(config[key]) != plain(ran[key]):
+        if key not in config or key not in ran:
+            continue
+        empty = key == "search_conf" and config[key] is None
+        if plain({} if empty else config[key]) != plain(ran[key]):
             yield f"{key} {config[key]} (it was {ran[key]})"
 
 
@@ -81,23 +83,13 @@ def _value(text: str) -> Any:
         return text
 
 
-def _has_lm(options: Mapping[str, str]) -> bool:
+def _can_have_lm(options: Mapping[str, str]) -> bool:
     """Tell whether a language model can have taken part."""
     if options.get("lm_train_config", "None") != "None":
         return True
     tag = _STATE.sub("", options.get("model_tag", "None"))
     if tag == "None":
         return False
-    try:
-        with zipfile.ZipFile(tag) as packed:
-            meta = yaml.safe_load(packed.read("meta.yaml"))
-        return "lm_train_config" in meta["yaml_files"]
-    except (
-        OSError,
-        KeyError,
-        TypeError,
-        RecursionError,
-        zipfile.BadZipFile,
-        yaml.YAMLError,
-    ):
-        return True  # of the model zoo, or gone: the weight is all that is known
+    held = packed_options(Path(tag))
+    # of one of the model zoo, or gone, the weight is all that is known
+    return not held or "lm_train_config" in held

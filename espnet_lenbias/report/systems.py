@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from espnet_lenbias.errors import one_line
+from espnet_lenbias.options.fast_yaml import NO_YAML
 from espnet_lenbias.options.posteriors import (
     MBR,
     POSTERIOR_OPTIONS,
@@ -91,8 +93,8 @@ def read_config(path: Path) -> dict[str, Any]:
     """
     try:
         config = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as e:
-        raise ValueError(f"{path}: not a yaml file: {e}") from e
+    except NO_YAML as e:
+        raise ValueError(f"{path}: not a yaml file: {one_line(e)}") from e
     if not isinstance(config, dict):
         raise ValueError(f"{path}: a decode config holds `option: value` lines")
     return config

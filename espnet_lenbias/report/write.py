@@ -1,6 +1,7 @@
 """Writing a report: tables, plots, trn files, RESULTS.md and report.md."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,42 +50,55 @@ PAGE = "report.html"
 _EXAMPLES = 3
 
 
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a report."""
+
+    # Of the folder that was read.
+    name: str
+    # The set to look at closely.
+    detail: str
+    # The examples; none: those of that set on which the systems' lengths differ most.
+    utterances: Sequence[str] = ()
+    # Results of a lower original score per label are not to be trusted; None: the
+    # threshold is what each set says itself.
+    doubtful: float | None = None
+    # The set that the temperature of confidences is fitted on.
+    temperature_from: str | None = None
+    # Of the BLEU of translations.
+    tokenizer: str = USUAL_TOKENIZER
+    # Of the page to look at, report.html; None: there is none.
+    page: PageRequest | None = None
+
+
 def write_report(
     folder: Path,
-    name: str,
+    request: Request,
     systems: Sequence[System],
     cells: Sequence[Cell],
-    detail: str,
-    utterances: Sequence[str],
+    of_all: Sequence[Translation],
     notes: Sequence[Note],
-    doubtful: float | None = None,
-    temperature_from: str | None = None,
-    of_all: Sequence[Translation] = (),
-    tokenizer: str = USUAL_TOKENIZER,
-    page: PageRequest | None = None,
 ) -> None:
     """Write a report.
 
     Args:
         folder: Where to.
-        name: Of the folder that was read.
+        request: What is asked of it.
         systems: The rows.
         cells: What they have decoded.
-        detail: The set to look at closely.
-        utterances: The examples; none: those of that set on which the systems' lengths
-            differ most.
-        notes: What is missing.
-        doubtful: Results of a lower original score per label are not to be trusted;
-            None: the threshold is what each set says itself.
-        temperature_from: The set that the temperature of confidences is fitted on.
         of_all: Those of the cells that are scored as translations.
-        tokenizer: Of their BLEU.
-        page: What is asked of the page to look at, report.html; None: there is none.
+        notes: What is missing.
+
+    Raises:
+        OSError: A file cannot be written.
     """
-    sets = {name: cells_of(cells, name) for name in sorted({c.dataset for c in cells})}
+    name, detail, utterances = request.name, request.detail, request.utterances
+    doubtful = request.doubtful
+    names = sorted({cell.dataset for cell in cells})
+    sets = {dataset: cells_of(cells, dataset) for dataset in names}
     looked_at = [cell for of_set in sets.values() for cell in rated(of_set)]
     sure = [cell for of_set in sets.values() for cell in with_words(of_set)]
-    fitted = temperatures(sure, temperature_from)
+    fitted = temperatures(sure, request.temperature_from)
     scored = [cell for cell in looked_at if scores_per_label(cell.decoding)]
     tables: dict[str, list[Any]] = {
         "translation": [translation_line(x) for x in of_all],
@@ -109,7 +123,7 @@ def write_report(
             write_csv(folder / f"{table}.csv", lines)
 
     kinds = kinds_of(systems)
-    plots = {name: write_plots(folder, name, tables, kinds) for name in sets}
+    plots = {of_set: write_plots(folder, of_set, tables, kinds) for of_set in sets}
     finished = [cell for cell in cells if cell.complete]
     for cell in finished:
         write_trn(folder, cell)
@@ -125,19 +139,19 @@ def write_report(
         endings=_of(tables["endings"], detail),
         translation=tables["translation"],
         paired_bleu=tables["paired_bleu"],
-        signatures=signatures(tokenizer) if of_all else "",
+        signatures=signatures(request.tokenizer) if of_all else "",
         paired=tables["paired"],
         confidence=_of(tables["confidence"], detail),
         word_confidence=tables["word_confidence"],
-        temperature_from=temperature_from,
+        temperature_from=request.temperature_from,
         trust=_of(tables["trust"], detail),
         plots=plots[detail],
         notes=notes,
     )
     write_text(folder / "report.md", document(contents))
-    if page is not None:
+    if request.page is not None:
         data = report_page(
-            name, systems, cells, tables, notes, utterances, page, folder
+            name, systems, cells, tables, notes, utterances, request.page, folder
         )
         write_page(folder / PAGE, "report.html", data)
 

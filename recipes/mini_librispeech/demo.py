@@ -143,8 +143,8 @@ def main(cmd: Sequence[str] | None = None) -> None:
     if huge:
         text += huge_table(results, huge, few, args.output_dir)
     if {"simple", "explicit_length"} <= set(args.searches):
-        key = most_shortened(results, "simple")
-        example = next(u for u in utterances if u.key == key)
+        named = most_shortened(results, "simple")
+        example = next(u for u in utterances if (u.dataset, u.key) == named)
         text += example_table(results, example)
         plot_ending(model, rows, example, args.output_dir / "ending.png")
     (args.output_dir / "comparison.md").write_text(f"{heading}\n{text}", "utf-8")
@@ -250,7 +250,7 @@ def huge_table(
 
 def example_table(results: Sequence[Result], example: Utterance) -> str:
     """Return what each search made of an utterance, under its reference."""
-    table = markdown_table(transcript_lines(results, example.key))
+    table = markdown_table(transcript_lines(results, example.dataset, example.key))
     return f"\n{example.key} ({example.dataset}): {example.reference}\n\n{table}"
 
 

@@ -126,9 +126,9 @@ def main(cmd: Sequence[str] | None = None) -> None:
     write_csv(args.output_dir / "comparison.csv", lines)
     text = markdown_table(lines)
     if "simple" in args.searches:
-        key = most_shortened(results, "simple")
-        example = next(s for s in sentences if s.key == key)
-        table = markdown_table(transcript_lines(results, key))
+        dataset, key = most_shortened(results, "simple")
+        example = next(s for s in sentences if (s.dataset, s.key) == (dataset, key))
+        table = markdown_table(transcript_lines(results, dataset, key))
         text += (
             f"\n{key}: {example.source}\n\nReference: {example.reference}\n\n{table}"
         )

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from espnet_lenbias.compare.compare import Result
@@ -5,6 +7,7 @@ from espnet_lenbias.compare.summary import (
     ErrorLine,
     TranscriptLine,
     error_lines,
+    errors_of,
     most_shortened,
     transcript_lines,
 )
@@ -42,13 +45,29 @@ def test_error_lines_pool_the_utterances_of_each_search_and_beam():
 
 def test_most_shortened_counts_words_lost_at_the_largest_beam():
     # at beam 64 u1 loses 2 words and u2 one; at beam 4 u2 loses more
-    assert most_shortened(RESULTS, "simple") == "u1"
-    assert most_shortened([r for r in RESULTS if r.beam_size == 4], "simple") == "u2"
+    assert most_shortened(RESULTS, "simple") == ("dev", "u1")
+    of_4 = [r for r in RESULTS if r.beam_size == 4]
+    assert most_shortened(of_4, "simple") == ("dev", "u2")
 
 
 def test_transcript_lines_are_those_of_one_utterance():
-    assert transcript_lines(RESULTS, "u2") == [
+    assert transcript_lines(RESULTS, "dev", "u2") == [
         TranscriptLine("simple", 4, -2.0, -1.0, 2, ""),
         TranscriptLine("simple", 64, -2.0, -1.0, 8, "x"),
         TranscriptLine("explicit_length", 4, -2.0, -0.5, 2, "a b"),
     ]
+
+
+def test_sets_can_share_keys():
+    """10 words without an error in one set, and 2 of 2 deleted in the other: 2 of 12."""
+    ten = " ".join("abcdefghij")
+    results = [
+        replace(result("u1", "simple", 4, "a b", ""), dataset="other"),
+        result("u1", "simple", 4, ten, ten),
+    ]
+    errors = errors_of(results)
+    assert (errors.reference_words, errors.deletions) == (12, 2)
+    assert errors.wer == pytest.approx(100 * 2 / 12)
+    assert most_shortened(results, "simple") == ("other", "u1")
+    (line,) = transcript_lines(results, "dev", "u1")
+    assert line.text == ten

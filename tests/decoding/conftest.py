@@ -1,6 +1,8 @@
 """The models of all tools, data to decode with them, and a job queue."""
 
 import os
+import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,6 +30,33 @@ def slurm(tmp_path, monkeypatch) -> Path:
         path.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     return tmp_path / "sbatch"
+
+
+_HOLDER = """
+import multiprocessing, sys, time
+from pathlib import Path
+from espnet_lenbias import cli
+from espnet_lenbias.bin import asr_inference
+from espnet_lenbias.decoding.folder_lock import locked
+
+with locked(Path(sys.argv[1])):
+    # as a data loader's worker, which outlives a parent that is killed
+    worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,))
+    worker.start()
+    print(worker.pid, flush=True)
+    time.sleep(30)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Return a process that holds a folder's lock, and its child."""
+    command = [sys.executable, "-c", _HOLDER, str(tmp_path / "out")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        child = int(process.stdout.readline())
+        yield process, child
+        process.kill()
+        os.kill(child, 9)
 
 
 class Killed(BaseException):

@@ -20,9 +20,8 @@ from espnet2.tasks.asr import ASRTask
 
 from espnet_lenbias import ExplicitLengthBeamSearch
 from espnet_lenbias.bin import asr_inference
-from espnet_lenbias.decoding import decode, drop_in, log_markers, result_folder
+from espnet_lenbias.decoding import drop_in, log_markers, result_folder, result_rows
 from espnet_lenbias.decoding.folder_lock import LOCK
-from espnet_lenbias.decoding.journal import JOURNAL
 from espnet_lenbias.decoding.run_log import LOG
 from espnet_lenbias.options import run_options as described
 from espnet_lenbias.options.data_files import lines_of, utterances
@@ -30,6 +29,7 @@ from espnet_lenbias.options.decoding import get_parser, parse
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.packed_model import model_files
+from espnet_lenbias.options.run_journal import JOURNAL
 from espnet_lenbias.search.log_best import LIMIT, UTTERANCE
 from tests.conftest import RATE, Model
 from tests.releases import needs_batches
@@ -995,7 +995,7 @@ def test_rows_of_several_speakers_and_of_intermediate_ctc():
         ("A B", ["A", "B"], [4, 5], Hypothesis()),
         (None, [], [], Hypothesis()),
     )
-    assert decode.result_row([[first], [second]], 1, multi_speaker=True) == {
+    assert result_rows.result_row([[first], [second]], 1, multi_speaker=True) == {
         "1best_recog/token_spk1": "A B",
         "1best_recog/token_int_spk1": "4 5",
         "1best_recog/score_spk1": "-1.5",
@@ -1004,13 +1004,13 @@ def test_rows_of_several_speakers_and_of_intermediate_ctc():
         "1best_recog/token_int_spk2": "",
         "1best_recog/score_spk2": "-1.5",
     }
-    row = decode.result_row(([first], {6: ["A", "C"]}), 1, multi_speaker=False)
+    row = result_rows.result_row(([first], {6: ["A", "C"]}), 1, multi_speaker=False)
     assert row["1best_recog/encoder_interctc_layer6.txt"] == "A C"
 
 
 def test_no_hypothesis_is_an_error():
     with pytest.raises(ValueError, match="no hypothesis; lower minlenratio"):
-        decode.result_row([], 1, multi_speaker=False)
+        result_rows.result_row([], 1, multi_speaker=False)
 
 
 def test_without_a_model(wav_scp, tmp_path, capsys):

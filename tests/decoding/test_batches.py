@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from espnet_lenbias.decoding import batches
 from espnet_lenbias.decoding.batches import (
     DEFAULT_BINS,
     bounded,
@@ -47,6 +48,20 @@ def test_lengths_are_told_by_data_preparation_or_else_by_files(tmp_path):
     assert utterance_seconds(scp) == {"utt1": 1.0, "utt3": 0.5}
 
 
+def test_each_file_is_opened_once(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(
+        batches, "seconds_of", lambda path: opened.append(path.name) or 2.0
+    )
+    scp = tmp_path / "wav.scp"
+    scp.write_text("a a.wav\nb b.wav\n")
+    for _ in range(2):
+        assert utterance_seconds(scp) == {"a": 2.0, "b": 2.0}
+    assert opened == ["a.wav", "b.wav"]
+    scp.write_text("a a.wav\nc long.wav\n")
+    assert utterance_seconds(scp) == {"a": 2.0, "c": 2.0}
+
+
 @pytest.fixture
 def chosen(tmp_path):
     """Return the batches that options ask for, of five utterances."""
@@ -69,7 +84,7 @@ EXPLICIT = ("--search", "explicit_length")
 
 @needs_batches
 @pytest.mark.parametrize(
-    "options, batches",
+    "options, expected",
     [
         (("--batch_size", "1"), [["a"], ["b"], ["c"], ["d"], ["e"]]),
         ((*EXPLICIT, "--batch_size", "1"), [["a"], ["b"], ["c"], ["d"], ["e"]]),
@@ -91,17 +106,17 @@ EXPLICIT = ("--search", "explicit_length")
     ],
     ids=str,
 )
-def test_what_options_ask_for(chosen, options, batches):
-    assert chosen(*options) == batches
+def test_what_options_ask_for(chosen, options, expected):
+    assert chosen(*options) == expected
 
 
 @needs_batches
 def test_many_utterances_are_decoded_together_unasked(chosen):
     # 80 of 10 s: 2560 / 20 / 10 = 12 would have room, and 16 batches hold 5 each
     keys = [f"u{i}" for i in range(80)]
-    batches = chosen(*EXPLICIT, keys=keys)
-    assert [len(batch) for batch in batches] == [5] * 16
-    assert [key for batch in batches for key in batch] == keys
+    made = chosen(*EXPLICIT, keys=keys)
+    assert [len(batch) for batch in made] == [5] * 16
+    assert [key for batch in made for key in batch] == keys
     # 400, at 15 s as their length is not told, at beam 20: DEFAULT_BINS / 20 / 15 = 8
     keys = [f"u{i}" for i in range(400)]
     assert {len(batch) for batch in chosen(*EXPLICIT, keys=keys)} == {8}
@@ -112,8 +127,8 @@ def test_many_utterances_are_decoded_together_unasked(chosen):
 def test_models_of_a_window_hear_all_of_it(chosen):
     # 30 s each at beam 2: 180 have room for three, however short they are
     options = (*EXPLICIT, "--batch_bins", "180", "--batch_size", "9")
-    batches = chosen(*options, "--beam_size", "2", tool=S2T)
-    assert [len(batch) for batch in batches] == [3, 2]
+    made = chosen(*options, "--beam_size", "2", tool=S2T)
+    assert [len(batch) for batch in made] == [3, 2]
 
 
 def test_tools_that_decode_one_at_a_time(chosen):

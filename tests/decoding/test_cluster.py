@@ -21,7 +21,7 @@ import dask
 import psutil
 import pytest
 import soundfile
-from distributed import Status
+from distributed import Client, Status
 
 from espnet_lenbias import cli
 from espnet_lenbias.bin import asr_inference
@@ -30,11 +30,11 @@ from espnet_lenbias.decoding.cluster import command as decode_parallel
 from espnet_lenbias.decoding.cluster import share_out, worker
 from espnet_lenbias.decoding.cluster import workers as cluster
 from espnet_lenbias.decoding.cluster.worker import decoder
-from espnet_lenbias.decoding.journal import JOURNAL
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.errors import ClusterError, OptionError, Terminated
 from espnet_lenbias.options.cluster import Workers
 from espnet_lenbias.options.espnet_tools import ASR, MT, ST
+from espnet_lenbias.options.run_journal import JOURNAL
 from tests.releases import needs_batches
 from tests.tool_models import TEXTS, command, files, lines, tool_of
 
@@ -300,6 +300,38 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     assert markers == ["speech length", "best hypo"]  # of utt5
     (line,) = [m for m in messages if m.startswith("progress: 2/2 [")]
     assert re.fullmatch(r"progress: 2/2 \[\d\d:\d\d<00:00, .*utterance.*\]", line)
+
+
+LONELY = """
+import sys, time
+from distributed import LocalCluster
+if __name__ == "__main__":
+    cluster = LocalCluster(n_workers=0, dashboard_address=None)
+    print(cluster.scheduler_address, flush=True)
+    time.sleep(300)
+"""
+
+
+def test_a_scheduler_that_is_lost(tmp_path):
+    """It ends the run at once, in one line."""
+    (tmp_path / "scheduler.py").write_text(LONELY)
+    scheduler = subprocess.Popen(
+        [sys.executable, str(tmp_path / "scheduler.py")],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    said = "the scheduler is lost: once there is one again, the same command decodes"
+    try:
+        with (
+            pytest.raises(ClusterError, match=said),
+            Client(scheduler.stdout.readline().strip()) as client,
+            decoder(client, ASR, Namespace()) as decode,
+        ):
+            threading.Timer(0.5, scheduler.kill).start()
+            list(share_out.share_out(client, decode, [["a"], ["b"]]))
+    finally:
+        scheduler.kill()
+        scheduler.communicate()
 
 
 # --- Every tool -----------------------------------------------------------------------

@@ -156,9 +156,31 @@ def test_a_spoilt_recording_costs_no_other(
     assert (tmp_path / "segments").read_text() == "a-0000000-0000400 a 0.00 4.00\n"
 
 
+def test_recordings_that_cannot_be_read_cost_no_other(tmp_path, monkeypatch, capsys):
+    """Found before any is cut: one is gone, one cut off, one a command."""
+    soundfile.write(tmp_path / "a.wav", np.full(64000, 0.5), 16000)
+    whole = (tmp_path / "a.wav").read_bytes()
+    (tmp_path / "b.wav").write_bytes(whole[: len(whole) // 2])
+    files = {"b": tmp_path / "b.wav", "c": "gone.wav", "d": "cat x |"}
+    lines = [f"{key} {file}\n" for key, file in files.items()]
+    (tmp_path / "wav.scp").write_text("".join([*lines, f"a {tmp_path / 'a.wav'}\n"]))
+    monkeypatch.setattr(voice, "load_detector", _Loudness)
+    command = ["segment", str(tmp_path / "wav.scp"), "--output_dir", str(tmp_path)]
+    assert cli.main(command) == 1
+    failed = capsys.readouterr().err.splitlines()
+    assert [line.partition("failed: ")[2] for line in failed] == [
+        f"b: {tmp_path}/b.wav: cut off: its header says 4.00 s, and 2.00 s are there: "
+        "copy or make it anew",
+        "c: there is no audio file gone.wav",
+        "d: cat x |: name a file, not a command",
+    ]
+    assert (tmp_path / "segments").read_text() == "a-0000000-0000400 a 0.00 4.00\n"
+
+
 @pytest.mark.parametrize(
     ("lines", "options", "message"),
     [
+        ("a gone.wav\nb x\nc y", [], "a: there is no audio file gone.wav (and 2 more"),
         ("a gone.wav", [], "wav.scp: a: there is no audio file gone.wav"),
         ("a cat x.wav |", [], "wav.scp: a: cat x.wav |: name a file"),
         ("a", [], "wav.scp: a: there is no audio file"),

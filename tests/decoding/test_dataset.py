@@ -15,7 +15,9 @@ import soundfile
 
 from espnet_lenbias.decoding import utterances
 from espnet_lenbias.decoding.dataset import read_batches
+from espnet_lenbias.decoding.log_markers import CHANNELS, RATE
 from espnet_lenbias.decoding.utterances import Read, Unreadable, Utterances
+from espnet_lenbias.errors import AudioError
 from espnet_lenbias.espnet_compat import ESPnetDataset
 
 # Reads more than a pipe holds, so the reader waits for somebody to take it; then is
@@ -113,6 +115,52 @@ def test_a_pipe_is_not_waited_for(kind, tmp_path):
     read = Utterances(dataset)["a"]
     assert isinstance(read.data, Unreadable)
     assert "fifo is a pipe or a device, and files are read more" in read.data.reason
+
+
+def test_warnings_are_told_by_kind(tmp_path):
+    """Of 8 kHz for a model of 16 kHz, and of two channels; not of the scale."""
+    soundfile.write(tmp_path / "a.wav", np.zeros((8000, 2)), 8000)
+    (tmp_path / "scp").write_text(f"a {tmp_path}/a.wav\n")
+    dataset = ESPnetDataset([(str(tmp_path / "scp"), "speech", "sound")])
+    read = Utterances(dataset, {"frontend_conf": {"fs": 16000}})["a"]
+    assert list(read.warnings) == [RATE, CHANNELS]
+    assert "8000" in read.warnings[RATE]
+    assert "2 channels" in read.warnings[CHANNELS]
+
+
+@pytest.mark.parametrize("kind", ["sound", "kaldi_ark"])
+def test_a_name_that_is_too_long_costs_no_other(kind, tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.zeros(800), 8000)
+    long = "a" * 300  # a Path raises for it, where ENAMETOOLONG is at 255
+    (tmp_path / "scp").write_text(f"bad {long}\ngood {tmp_path}/a.wav\n")
+    read = Utterances(ESPnetDataset([(str(tmp_path / "scp"), "speech", kind)]))
+    assert isinstance(read["bad"].data, Unreadable)
+    assert long in read["bad"].data.reason
+    assert read["good"].data["speech"].shape == (800,)
+
+
+def test_a_long_command_is_no_name_of_a_file(tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.zeros(800), 8000)
+    command = f"true {'a' * 300}; cat {tmp_path}/a.wav |"
+    (tmp_path / "scp").write_text(f"a {command}\n")
+    dataset = ESPnetDataset([(str(tmp_path / "scp"), "speech", "kaldi_ark")])
+    assert Utterances(dataset)["a"].data["speech"].shape == (800,)
+
+
+def test_a_broken_recording_is_verified_once_for_all_its_pieces(tmp_path, monkeypatch):
+    (tmp_path / "a.wav").write_bytes(b"none")
+    (tmp_path / "scp").write_text(f"a {tmp_path}/a.wav\nb {tmp_path}/a.wav\n")
+    verified = []
+
+    def broken(path, start):
+        verified.append(path)
+        raise AudioError(f"{path}: cut off")
+
+    monkeypatch.setattr(utterances, "check_whole", broken)
+    read = Utterances(ESPnetDataset([(str(tmp_path / "scp"), "speech", "sound")]))
+    reasons = [read[key].data.reason for key in ("a", "b")]
+    assert reasons == [f"AudioError: {tmp_path}/a.wav: cut off"] * 2
+    assert len(verified) == 1
 
 
 def test_a_recording_is_verified_once_for_all_its_pieces(tmp_path, monkeypatch):

@@ -420,6 +420,30 @@ def test_another_tool_runs_unchanged(choice, maskctc, data, monkeypatch):
     assert called[0] == called[1]
 
 
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        ({"confidence": True}, "confidence has no place in it"),
+        ({"formats": ["json"]}, "formats has no place in it"),
+        ({"segments": "segments"}, "segments has no place in it"),
+        ({"decoder_dtype": "bfloat16"}, "decoder_dtype has no place in it"),
+        ({"search_conf": {"nbest": 2}}, "search_conf has no place in it"),
+        ({"beam_size": 4}, "decode.yaml: unknown option beam_size"),
+        ({"token_type": False}, "token_type must be a text, not False"),
+    ],
+    ids=str,
+)
+def test_what_has_no_place_in_another_tool_is_named(
+    choice, said, maskctc, data, monkeypatch, capsys
+):
+    del maskctc[maskctc.index("--beam_size") :]
+    monkeypatch.setattr(importlib.import_module(maskctc[0]), "inference", None)
+    with pytest.raises(SystemExit) as e:
+        unchanged_tool.main([*maskctc, *config(data, **choice)])
+    assert e.value.code == 2
+    assert said in capsys.readouterr().err.splitlines()[-1]
+
+
 def test_another_tool_takes_no_log_level_that_there_is_not(maskctc, data, capsys):
     del maskctc[maskctc.index("--beam_size") :]
     with pytest.raises(SystemExit) as e:
@@ -454,6 +478,7 @@ def test_data_that_the_task_does_not_take_are_named(model_of, data, tmp_path, ca
             ["--lang_sym", "dau"],
             "lang_sym: the model has no symbol <dau>; did you mean",
         ),
+        (["--lang_sym", "<dau"], "lang_sym: the model has no symbol <dau>; did you m"),
         (["--task_sym", "<st_dee>"], "no symbol <st_dee>; did you mean <st_deu>?"),
         (["--predict_time", "true", "--ctc_weight", "0.3"], "predict_time: CTC, whose"),
     ],

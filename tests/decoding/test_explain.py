@@ -17,7 +17,7 @@ import yaml
 from espnet2.main_funcs.pack_funcs import pack
 
 from espnet_lenbias import Speech2Text, cli
-from espnet_lenbias.decoding import decode, explain, model_command
+from espnet_lenbias.decoding import explain, loading, model_command
 from espnet_lenbias.options import audio_files as audio
 from espnet_lenbias.options.tool_choice import choose_tool
 from tests.bundled import bundled
@@ -33,7 +33,9 @@ AUDIO = min((RECIPE / "slice" / "LibriSpeech" / "dev-clean").rglob("*.flac"))
 def loaded(monkeypatch):
     """Note whether a model gets loaded, and do not."""
     calls = []
-    monkeypatch.setattr(decode, "load_model", lambda *args: calls.append(args) or 1 / 0)
+    monkeypatch.setattr(
+        loading, "load_model", lambda *args: calls.append(args) or 1 / 0
+    )
     return calls
 
 

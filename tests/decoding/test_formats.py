@@ -15,7 +15,7 @@ import srt
 import webvtt
 
 from espnet_lenbias.bin import asr_inference
-from espnet_lenbias.decoding import decode, drop_in
+from espnet_lenbias.decoding import drop_in, result_rows
 from espnet_lenbias.decoding.format_files import file_name, write_formats
 from espnet_lenbias.decoding.format_lines import clock
 from espnet_lenbias.decoding.format_list import LIST
@@ -82,7 +82,7 @@ def args(tmp_path):
     return argparse.Namespace(
         formats=list(FORMATS),
         nbest=2,
-        segments={},
+        pieces={},
         search="explicit_length",
         beam_size=4,
         times=True,
@@ -287,7 +287,7 @@ PIECES = {
 
 
 def test_recordings_are_put_together(args, tmp_path):
-    args.segments, args.nbest = SEGMENTS, 1
+    args.pieces, args.nbest = SEGMENTS, 1
     write_formats(tmp_path, args, PIECES)
     written = files(tmp_path)
     objects = {
@@ -337,7 +337,7 @@ def test_recordings_are_put_together(args, tmp_path):
 
 
 def test_a_recording_of_one_piece_has_its_nbest_list(args, tmp_path):
-    args.segments = {"y": Segment("y", "y.wav", 2.0, 3.0)}
+    args.pieces = {"y": Segment("y", "y.wav", 2.0, 3.0)}
     rows = {**row("a b", "0.1-0.2 0.3-0.4", stopped="bound"), **row("a", "0-1", rank=2)}
     write_formats(tmp_path, args, {"y": rows})
     path = tmp_path / "recordings" / "1best_recog" / "text.jsonl"
@@ -520,6 +520,21 @@ def run(transformer_model, wav_scp, tmp_path):
     return run
 
 
+def test_a_mistake_in_utt2spk_is_told_before_decoding(
+    run, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(drop_in, "decode_here", None)
+    (tmp_path / "utt2spk").write_text("utt1 ann\nutt1 bob\n")
+    with pytest.raises(SystemExit) as stop:
+        run("out", "--formats", "json,trn")
+    assert stop.value.code == 2
+    said = f"error: {tmp_path}/utt2spk, lines 1 and 2 have the same key utt1"
+    assert said in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
+    monkeypatch.undo()
+    run("out", "--formats", "json")  # which tells of no speakers
+
+
 def test_another_format_decodes_nothing(run, tmp_path, monkeypatch):
     out = run("out", "--confidence", "true", "--nbest", "2")
     before = files(out)
@@ -598,13 +613,13 @@ def test_clock():
 @pytest.fixture
 def with_times(monkeypatch):
     """Have every word last 0.1 s, one after the other."""
-    fields_of = decode._fields
+    fields_of = result_rows._fields
 
     def timed(text, *more):
         times = [f"{i / 10:.2f}-{(i + 1) / 10:.2f}" for i in range(len(text.split()))]
         return {**fields_of(text, *more), "word_times": " ".join(times)}
 
-    monkeypatch.setattr(decode, "_fields", timed)
+    monkeypatch.setattr(result_rows, "_fields", timed)
     check = options_of_decoding.check_formats
     monkeypatch.setattr(
         options_of_decoding,

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from espnet_lenbias.decoding.decode import result_row
 from espnet_lenbias.decoding.journal import Entry, entry_line, is_row, read_journal
+from espnet_lenbias.decoding.result_rows import result_row
 from espnet_lenbias.errors import OtherRunError
 from espnet_lenbias.search.hypotheses import Hypothesis
 

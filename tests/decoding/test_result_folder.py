@@ -3,8 +3,6 @@
 import json
 import os
 import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,12 +10,14 @@ import pytest
 from espnet_lenbias import cli
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding.folder_lock import LOCK, locked
-from espnet_lenbias.decoding.journal import JOURNAL
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.errors import OtherRunError
+from espnet_lenbias.options.run_journal import JOURNAL
 from tests.decoding.test_journal import ROW
 
 DATA = {"utt1": "d1", "utt2": "d2"}
+
+DRAFT = ".draft-0123456789abcdef"
 
 
 def _text(folder: Path) -> str:
@@ -39,7 +39,7 @@ def _fill(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [JOURNAL, "1best_recog/text", "1best_recog", ".draft", LOCK]
+    "name", [JOURNAL, "1best_recog/text", "1best_recog", DRAFT, LOCK]
 )
 def test_no_link_is_followed(name, tmp_path):
     """What another person puts there leads to a file of the one who decodes."""
@@ -56,7 +56,7 @@ def test_no_link_is_followed(name, tmp_path):
         with locked(folder):
             _fill(folder)
 
-    if name == ".draft":
+    if name == DRAFT:
         run()
         assert not (folder / name).is_symlink()
         assert _text(folder) == "utt1 A\nutt2 A\n"
@@ -128,10 +128,12 @@ def test_the_folder_itself_may_be_a_link(tmp_path):
 
 
 def test_drafts_of_killed_runs_go(tmp_path):
-    for name in (".draft", ".draft-0123"):
+    """What is called otherwise is somebody's own."""
+    for name in (DRAFT, ".draft", ".draft-notes"):
         (tmp_path / name).write_text("half")
     _fill(tmp_path)
-    assert {p.name for p in tmp_path.iterdir()} == {JOURNAL, "1best_recog"}
+    own = {".draft", ".draft-notes"}
+    assert {p.name for p in tmp_path.iterdir()} == {JOURNAL, "1best_recog", *own}
 
 
 def test_a_planted_row_writes_nothing(tmp_path):
@@ -191,32 +193,6 @@ def test_a_full_disk_is_named_and_the_next_run_completes(room, tmp_path):
 
 
 # --- One run at a time ----------------------------------------------------------------
-
-_HOLDER = """
-import multiprocessing, sys, time
-from pathlib import Path
-from espnet_lenbias import cli
-from espnet_lenbias.bin import asr_inference
-from espnet_lenbias.decoding.folder_lock import locked
-
-with locked(Path(sys.argv[1])):
-    # as a data loader's worker, which outlives a parent that is killed
-    worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,))
-    worker.start()
-    print(worker.pid, flush=True)
-    time.sleep(30)
-"""
-
-
-@pytest.fixture
-def holder(tmp_path):
-    """Return a process that holds a folder's lock, and its child."""
-    command = [sys.executable, "-c", _HOLDER, str(tmp_path / "out")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        child = int(process.stdout.readline())
-        yield process, child
-        process.kill()
-        os.kill(child, 9)
 
 
 def test_the_second_run_is_told_who_holds_the_folder(holder, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from espnet_lenbias.bin import asr_inference, asr_inference_streaming, mt_inference
-from espnet_lenbias.decoding import decode
+from espnet_lenbias.decoding import result_rows
 from espnet_lenbias.decoding.journal import is_row
 from espnet_lenbias.search.hypotheses import RatedHypothesis
 from tests.conftest import RATE
@@ -94,14 +94,14 @@ def test_seconds_have_three_decimals(run):
 def test_the_line_of_a_result_without_times_is_empty():
     asked = RatedHypothesis(yseq=None, score=-1.0)
     asked.word_times = asked.label_times = None
-    row = decode.result_row([("A B", ["A", "B"], [3, 4], asked)], 1)
+    row = result_rows.result_row([("A B", ["A", "B"], [3, 4], asked)], 1)
     assert row["1best_recog/word_times"] == row["1best_recog/label_times"] == ""
     assert is_row(row)
     asked.word_times = [(0.0, 0.12345), (1.0, 12.0)]
-    row = decode.result_row([("A B", ["A", "B"], [3, 4], asked)], 1)
+    row = result_rows.result_row([("A B", ["A", "B"], [3, 4], asked)], 1)
     assert row["1best_recog/word_times"] == "0.000-0.123 1.000-12.000"
     not_asked = RatedHypothesis(yseq=None, score=-1.0)
-    row = decode.result_row([("A B", ["A", "B"], [3, 4], not_asked)], 1)
+    row = result_rows.result_row([("A B", ["A", "B"], [3, 4], not_asked)], 1)
     assert not {name for name in row if "times" in name}
 
 

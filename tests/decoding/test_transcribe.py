@@ -1,6 +1,7 @@
 """``espnet-lenbias transcribe``: from audio files of any kind to texts."""
 
 import argparse
+import errno
 import json
 import os
 import re
@@ -33,6 +34,9 @@ from tests.docs.workplace import SLICE, TEXTS
 
 BOOTS, WALTER = TEXTS
 OUT = Path("transcripts")
+COPY = (
+    "a-0123cdef.flac"  # as copies in the folder `audio` of an output folder are called
+)
 NOT_RESULTS = (".lock", "decoding.jsonl", "decoding.log")
 
 
@@ -296,6 +300,7 @@ def test_a_translator_of_texts_is_refused(packed, tmp_path, wav_scp, capsys):
         ([""], "argument FILE: the name is empty"),
         (["--output_dir", ""], "argument --output_dir: the name is empty"),
         (["gone.wav"], "FILE: there is no file or folder gone.wav"),
+        (["a" * 300], f"FILE: there is no file or folder {'a' * 300}"),
         (["/dev/null"], "FILE: /dev/null is a pipe or a device, and files are read mo"),
         (["cache"], "FILE: there is no audio in the folder cache"),
     ],
@@ -319,6 +324,49 @@ def test_nothing_but_broken_files(packed, tmp_path, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert f"failed: {tmp_path}/broken.wav is no audio" in err
+
+
+def test_a_folder_in_use_is_left_as_it_is(holder, packed, tmp_path, wav_scp, capsys):
+    """Copies, `wav.scp` and `segments` are those of the run that is at work there."""
+    out = tmp_path / "out"  # of the holder
+    (out / "wav.scp").write_text("of the other run")
+    with pytest.raises(SystemExit) as stop:
+        cli.main(command(tmp_path / "utt1.wav", model=packed("asr"), out=out))
+    assert stop.value.code == 2
+    said = f"error: output_dir {out} is in use by another run ("
+    assert said in capsys.readouterr().err.splitlines()[-1]
+    assert files(out) == {"wav.scp": b"of the other run"}
+
+
+def test_threads_wait_passively_before_torch_is_loaded(
+    packed, tmp_path, wav_scp, monkeypatch
+):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    found = []
+
+    def cut(*_):  # the detector of silence loads torch
+        found.append(os.environ.get("OMP_WAIT_POLICY"))
+        return []
+
+    monkeypatch.setattr(transcribe, "cut_at_silences", cut)
+    wave = tmp_path / "utt1.wav"
+    assert cli.main(command(wave, model=packed("asr"), out=tmp_path / "o")) == 0
+    assert found == ["passive"]
+
+
+def test_a_reader_who_goes_is_no_error_of_the_run(
+    packed, tmp_path, wav_scp, monkeypatch, capsys
+):
+    def gone(*_):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(transcribe, "_show", gone)
+    wave, out = tmp_path / "utt1.wav", tmp_path / "o"
+    options = ["--beam_size", "2", "--maxlenratio", "-3"]
+    with pytest.raises(BrokenPipeError):
+        transcribe.main(command(wave, *options, model=packed("asr"), out=out)[1:])
+    assert "error" not in capsys.readouterr().err
+    assert (out / "recordings" / "1best_recog" / "text").is_file()
 
 
 def results(folder: Path) -> set[str]:
@@ -427,7 +475,7 @@ def test_times_are_shown_where_they_are_known(capsys):
         "x-1": Segment("x", "x.wav", 61.0, 62.0),
         "y-0": Segment("y", "y.wav", 0.0, 1.0),
     }
-    transcribe._show(argparse.Namespace(segments=segments), rows)
+    transcribe._show(argparse.Namespace(pieces=segments), rows)
     assert capsys.readouterr().out == (
         "x:\n  00:00:00.600 --> 00:00:02.100  once upon\n"
         "  00:01:01.000 --> 00:01:02.000  a time\ny: \n"
@@ -462,7 +510,7 @@ def test_names(tmp_path):
 
 
 def test_copies_of_an_earlier_run_are_no_audio(tmp_path):
-    for name in ("a.m4a", "out/audio/a.flac", "other/out/b.wav"):
+    for name in ("a.m4a", f"out/audio/{COPY}", "other/out/b.wav"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     found = named_audio([tmp_path], tmp_path / "out")
@@ -471,12 +519,27 @@ def test_copies_of_an_earlier_run_are_no_audio(tmp_path):
 
 
 def test_results_of_other_runs_are_no_audio_of_a_folder(tmp_path):
-    for name in ("a.wav", "old/audio/a.flac", "old/audio/b.flac", "music/a.flac"):
+    of_runs = (f"old/audio/{COPY}", "old/1best_recog/b.flac")
+    for name in ("a.wav", *of_runs, "music/a.flac"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "old" / JOURNAL).touch()
     found = named_audio([tmp_path], tmp_path / "new")
     assert set(found.values()) == {tmp_path / "a.wav", tmp_path / "music" / "a.flac"}
+
+
+@pytest.mark.parametrize("results", [".", "day2", "new"])
+def test_own_audio_in_an_output_folder_is_transcribed(results, tmp_path):
+    own = ["a.wav", "day2/b.wav", "audio/c.wav", "recordings/d.wav", "audio/e-12.flac"]
+    out = tmp_path / results
+    written = [f"audio/{COPY}", "decoding.jsonl", "decoding.log", "wav.scp", "segments"]
+    written += ["1best_recog/text.trn", "recordings/1best_recog/text"]
+    for path in (*(tmp_path / name for name in own), *(out / name for name in written)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    found = named_audio([tmp_path], out)
+    assert set(found.values()) == {tmp_path / name for name in own}
+    assert left_out([tmp_path], out) == {}
 
 
 def test_a_name_in_another_encoding(tmp_path):
@@ -488,7 +551,7 @@ def test_a_name_in_another_encoding(tmp_path):
 def test_what_a_folder_holds_beside_audio_is_counted(tmp_path):
     folder, results = tmp_path / "folder", tmp_path / "folder" / "out"
     results.mkdir(parents=True)
-    for name in ("a.wav", "b.WEBM", "c.txt", "d.TXT", "e", ".hidden", "out/f.pdf"):
+    for name in ("a.wav", "b.WEBM", "c.txt", "d.TXT", "e", ".hidden", "out/wav.scp"):
         (folder / name).touch()
     (tmp_path / "named.xyz").touch()
     named = [folder, tmp_path / "named.xyz"]

@@ -57,6 +57,14 @@ def test_code_runs_as_without_the_wrapper():
     assert (out.returncode, out.stdout) == (3, "['-c', 'a b', '-m'] 1\n")
 
 
+@pytest.mark.parametrize("last", ["-Om", "-BOm"])
+def test_options_that_are_joined_with_m_are_kept(last):
+    code = "import sys; print(sys.flags.optimize)"
+    command = [sys.executable, last, "espnet_lenbias", "-c", code]
+    out = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert out.stdout == "1\n"
+
+
 def test_a_script_runs_as_without_the_wrapper(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("import sys; print(__name__, sys.path[0], sys.argv[1:])")

@@ -5,8 +5,8 @@ import os
 import pytest
 import yaml
 
-from espnet_lenbias.options.decoding import get_parser, parse
-from espnet_lenbias.options.espnet_tools import ASR, MT, TOOLS
+from espnet_lenbias.options.decoding import get_parser, parse, peek_config
+from espnet_lenbias.options.espnet_tools import ASR, MT, S2T, TOOLS
 from espnet_lenbias.options.run_options import run_options
 
 # As PyYAML reads it, `5e-1` is text.
@@ -97,12 +97,49 @@ def test_what_is_no_number_is_named_at_the_door(parsed, capsys, line, message, s
     assert f"decode.yaml: {message}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("line", ["row: 2024-02-30", "beam_size: 0x_"])
+def test_what_yaml_cannot_build_is_named_at_the_door(line, parsed, capsys):
+    with pytest.raises(SystemExit) as stop:
+        parsed(line)
+    assert stop.value.code == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "decode.yaml: not a yaml file: " in said
+    assert peek_config(said.partition("error: ")[2].partition(": ")[0]) == {}
+
+
 def test_an_option_twice_is_named_with_its_lines(parsed, capsys):
     with pytest.raises(SystemExit) as stop:
         parsed("search: explicit_length\nbeam_size: 60\nsearch: simple")
     assert stop.value.code == 2
     said = "decode.yaml: lines 1 and 3 have search: leave one of them out"
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["st_deu", "<st_deu>", "<st_deu"])
+def test_a_symbol_is_the_same_with_and_without_brackets(given, parsed):
+    args = parsed(
+        f"search: simple\nlang_sym: {given.strip('<>')}", "--task_sym", given, tool=S2T
+    )
+    options = run_options(args)
+    assert (options["lang_sym"], options["task_sym"]) == ("<st_deu>", "<st_deu>")
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("lang_sym: no", "lang_sym must be a text, not False: put it into quotes"),
+        ("lang_sym: null", "lang_sym must be a text, not None: put it into quotes"),
+        ("task_sym: 1", "task_sym must be a text, not 1: put it into quotes"),
+        ("token_type: [a]", "token_type must be a text, not ['a']: put it into"),
+        ("quantize_modules: [a, 1]", "quantize_modules must be a text, not 1: put"),
+        ("output_dir: 2026", "output_dir must be a text, not 2026: put it into quo"),
+    ],
+)
+def test_what_is_no_text_is_named_at_the_door(line, message, parsed, capsys):
+    with pytest.raises(SystemExit) as stop:
+        parsed(f"search: simple\n{line}\n", tool=S2T)
+    assert stop.value.code == 2
+    assert f"decode.yaml: {message}" in capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
@@ -171,6 +208,12 @@ def test_a_config_takes_the_choices_that_there_are(tool, parsed, monkeypatch):
     assert chosen == ("DEBUG", "float64", None, None)
 
 
+def test_a_text_that_is_too_long_for_a_file_is_no_file(parsed):
+    text = "a" * 300
+    args = parsed("search: simple", "--model_tag", text)
+    assert run_options(args)["model_tag"] == text
+
+
 def test_the_command_line_says_where_bfloat16_is_an_option(parsed, capsys):
     with pytest.raises(SystemExit) as stop:
         parsed("search: simple", "--dtype", "bfloat16")
@@ -224,6 +267,18 @@ DATA = ["--data_path_and_name_and_type", "a.scp,speech,sound"]
         ([*DATA, "--config", "."], "config: . is a folder: give the file in it"),
         ([*DATA, "--config", os.devnull], f"config: {os.devnull} is a pipe or a devi"),
         ([*DATA, "--config", "gone.yaml"], "config: there is no file gone.yaml"),
+        (
+            [*DATA, "--search_conf", "nbest=["],
+            "argument --search_conf: 'nbest=[' is no yaml: while parsing",
+        ),
+        (
+            [*DATA, "--search_conf", "{nbest: 2024-02-30}"],
+            "argument --search_conf: '{nbest: 2024-02-30}' is no yaml: day is out of ra",
+        ),
+        (
+            [*DATA, "--asr_model_file", "a" * 300],
+            f"asr_model_file: there is no file {'a' * 300}",
+        ),
     ],
     ids=str,
 )

@@ -39,6 +39,20 @@ def test_an_option_twice(text, message, tmp_path):
         read_config(tmp_path / "c.yaml")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("a: [", "a: \0", "row: 2024-02-30", "x: 0x_", "[" * 10000),
+        *("a: !!timestamp x", "a: !!bool x", 'a: !!int ""', "a: !x y"),
+    ],
+)
+def test_what_is_no_yaml_is_told_in_a_line(text, tmp_path):
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(OptionError, match="c.yaml: not a yaml file: .") as raised:
+        read_config(tmp_path / "c.yaml")
+    assert "\n" not in str(raised.value)
+
+
 def test_the_same_option_in_two_places_of_a_config(tmp_path):
     (tmp_path / "c.yaml").write_text("a: &a {x: 1}\nb: {x: 2, c: *a, d: [*a, *a]}\n")
     x = {"x": 1}

@@ -90,6 +90,13 @@ def test_more_yaml_than_a_model_has(tmp_path, monkeypatch):
         check_members(path, tmp_path)
 
 
+def test_their_size_is_known_before_any_is_read(tmp_path, monkeypatch):
+    path = _zip(tmp_path, {f"{i}.yaml": "[" * 100 for i in range(11)})
+    monkeypatch.setattr(model_archive, "_MOST_YAML_BYTES_TOGETHER", 1000)
+    with pytest.raises(ValueError, match="holds yaml files of 1100 bytes"):
+        check_members(path, tmp_path)
+
+
 @pytest.mark.parametrize("sign", ["[", "- ", "{a: "])
 def test_values_within_values(sign, tmp_path):
     path = _zip(tmp_path, {"meta.yaml": sign * 20000})

@@ -14,8 +14,14 @@ import yaml
 from espnet2.main_funcs.pack_funcs import pack, unpack
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options import packed_model
-from espnet_lenbias.options.packed_model import check_archive, model_files
+from espnet_lenbias.options import model_archive, packed_model
+from espnet_lenbias.options.packed_model import (
+    check_archive,
+    check_tag,
+    is_archive,
+    model_files,
+    packed_options,
+)
 from espnet_lenbias.options.train_config import is_packed_model
 
 META = {
@@ -63,6 +69,20 @@ def test_files_are_below_the_cache(tmp_path, cache):
     }
     config = yaml.safe_load(Path(files["asr_train_config"]).read_text())
     assert config["stats_file"] == str(folder / "exp/stats.npz")
+
+
+def test_what_a_model_has_files_for(tmp_path, monkeypatch):
+    archive = _zip(tmp_path)
+    assert packed_options(archive) == {"asr_train_config", "asr_model_file"}
+    # of no more of meta.yaml than a model has, which is asked for before all is verified
+    monkeypatch.setattr(model_archive, "_MOST_YAML_BYTES", 50)
+    assert packed_options(archive) == set()
+
+
+def test_a_long_address_is_no_name_of_a_file():
+    address = f"https://example.org/model.zip?signature={'0' * 300}"
+    check_tag(address)
+    assert not is_archive(address)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,9 @@ def write_journal(folder, **options):
 
 def packed(path, **yaml_files):
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("meta.yaml", yaml.safe_dump({"yaml_files": yaml_files}))
+        archive.writestr(
+            "meta.yaml", yaml.safe_dump({"yaml_files": yaml_files, "files": {}})
+        )
     return f"{path} (123 bytes, sha256 00ff)"
 
 
@@ -78,6 +80,13 @@ def test_whether_there_is_a_language_model(tmp_path):
     # of what the model zoo holds, or held, the weight is all that is known
     journal = write_journal(tmp_path, model_tag="someone/a_model", lm_weight="0.6")
     assert config_that_ran(journal)["lm_weight"] == 0.6
+    # of one that is cut off, likewise
+    whole = (tmp_path / "b.zip").read_bytes()
+    damaged = whole.replace(b"yaml_files", b"yaml_filth", 1)
+    for content in (whole[: len(whole) // 2], damaged):
+        (tmp_path / "b.zip").write_bytes(content)
+        journal = write_journal(tmp_path, model_tag=without, lm_weight="0.6")
+        assert config_that_ran(journal)["lm_weight"] == 0.6
 
 
 def test_it_is_what_decoding_writes(tmp_path):
@@ -100,6 +109,10 @@ def test_contradictions():
     ran = {"beam_size": 20, "search_conf": {"length_norm": True}, "lm_weight": 0.0}
     same = {"beam_size": "20", "search_conf": {"length_norm": True, "nbest": None}}
     assert list(contradictions({**same, "lm_weight": "0", "nbest": 7}, ran)) == []
+    assert list(contradictions({"search_conf": None}, {"search_conf": {}})) == []
+    assert list(contradictions({"search_conf": None}, ran)) == [
+        "search_conf None (it was {'length_norm': True})"
+    ]
     other = {"beam_size": 60, "search_conf": {"length_norm": False}}
     assert list(contradictions(other, ran)) == [
         "search_conf {'length_norm': False} (it was {'length_norm': True})",

@@ -98,3 +98,10 @@ def test_texts_that_are_gone(exp, data, capsys):
     assert said in capsys.readouterr().err
     write_system(exp, "b", {"beam_size": 8}, {"dev": FILES})
     assert read_decodings(exp, data).skipped == [said]
+
+
+def test_an_utterance_that_failed_with_new_data_was_not_changed(exp, data):
+    """Its lines are empty, and the journal still has what its data before gave."""
+    for name, value in {"text": "", "score": "nan", "steps": "0"}.items():
+        write_lines(_file(exp, name), {**FILES[name], "s1-u1": value})
+    assert read_decodings(exp, data).incomplete == []

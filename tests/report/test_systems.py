@@ -98,7 +98,11 @@ def test_configs_that_are_wrong(tmp_path, config, message):
         read(tmp_path, config)
 
 
-@pytest.mark.parametrize("text", ["beam_size: [", "[" * 100_000], ids=["half", "deep"])
+@pytest.mark.parametrize(
+    "text",
+    ["beam_size: [", "[" * 100_000, "row: 2024-02-30"],
+    ids=["half", "deep", "date"],
+)
 def test_a_file_that_is_no_yaml(text, tmp_path):
     path = tmp_path / "decode.yaml"
     path.write_text(text)

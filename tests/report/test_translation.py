@@ -105,6 +105,8 @@ def test_the_metric_is_a_choice(exp):
         ({"asr_train_config": "x"}, False),
         ({"s2t_train_config": "x", "task_sym": "asr"}, False),
         ({"s2t_train_config": "x", "task_sym": "st_deu"}, True),
+        ({"s2t_train_config": "x", "task_sym": "<st_deu>"}, True),
+        ({"s2t_train_config": "x", "task_sym": "<asr>"}, False),
     ],
 )
 def test_the_journal_says_whether_it_is_a_translation(options, expected, tmp_path):

@@ -57,19 +57,20 @@ def main(cmd: Sequence[str] | None = None) -> int:
         f"Decode as `python -m {tool.drop_in}` does, with all its options, and share "
         "the utterances out over several workers."
     )
-    names = _add_worker_options(parser)
+    _add_worker_options(parser)
     args = parse(parser, cmd)
     del args.tool
     try:
-        workers = choose_workers(*(vars(args).pop(name) for name in names))
+        workers = choose_workers(args.nj, args.cluster, args.cluster_config)
+        del args.nj, args.cluster, args.cluster_config
         decode = partial(_decode, tool, workers) if workers else None
         return run(tool, parser, args, decode)
     except ClusterError as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
 
 
-def _add_worker_options(parser: argparse.ArgumentParser) -> list[str]:
-    """Add --tool, and what :func:`choose_workers` takes, the names of which it returns."""
+def _add_worker_options(parser: argparse.ArgumentParser) -> None:
+    """Add --tool, and what :func:`choose_workers` takes."""
     add_tool_option(parser)
     group = parser.add_argument_group(
         "The workers",
@@ -77,27 +78,24 @@ def _add_worker_options(parser: argparse.ArgumentParser) -> list[str]:
         "so --num_workers has no effect. The files are those of one process with "
         "OMP_NUM_THREADS=1; more threads a worker change last digits of the scores.",
     )
-    actions = [
-        group.add_argument(
-            "--nj", type=int, help="How many workers; without it, one: this process"
-        ),
-        group.add_argument(
-            "--cluster",
-            help=f"Where they run: {LOCAL} (this machine, the default), a job queue ("
-            f"{', '.join(JOB_QUEUES)}), or the address HOST:PORT of a running Dask "
-            "scheduler, whose workers are taken",
-        ),
-        group.add_argument(
-            "--cluster_config",
-            help="A yaml file with keyword arguments of Dask's cluster class, e.g. for "
-            "slurm, where each worker is a job, `queue: main`, `memory: 8GB`, "
-            "`walltime: '24:00:00'`, `log_directory: exp/log`, `cores: 4` (threads), "
-            "`job_extra_directives: ['--gres=gpu:1']` (with --ngpu 1); for a running "
-            "scheduler with `tls_ca_file`, `tls_client_cert`, `tls_client_key`, "
-            "`require_encryption`",
-        ),
-    ]
-    return [action.dest for action in actions]
+    group.add_argument(
+        "--nj", type=int, help="How many workers; without it, one: this process"
+    )
+    group.add_argument(
+        "--cluster",
+        help=f"Where they run: {LOCAL} (this machine, the default), a job queue ("
+        f"{', '.join(JOB_QUEUES)}), or the address HOST:PORT of a running Dask "
+        "scheduler, whose workers are taken",
+    )
+    group.add_argument(
+        "--cluster_config",
+        help="A yaml file with keyword arguments of Dask's cluster class, e.g. for "
+        "slurm, where each worker is a job, `queue: main`, `memory: 8GB`, "
+        "`walltime: '24:00:00'`, `log_directory: exp/log`, `cores: 4` (threads), "
+        "`job_extra_directives: ['--gres=gpu:1']` (with --ngpu 1); for a running "
+        "scheduler with `tls_ca_file`, `tls_client_cert`, `tls_client_key`, "
+        "`require_encryption`",
+    )
 
 
 def _decode(

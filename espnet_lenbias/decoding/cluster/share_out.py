@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from distributed import Client, Future, KilledWorker, as_completed
+from distributed import CancelledError, Client, Future, KilledWorker, as_completed
 
 from espnet_lenbias.errors import ClusterError
 
@@ -40,13 +40,13 @@ def share_out(
         with None; in the order in which they are done.
 
     Raises:
-        ClusterError: Workers die whatever they decode.
+        ClusterError: Workers die whatever they decode; the scheduler is lost.
     """
     suspects = []
     any_decoded = False
     for batch, future in _completed(client, decode, batches):
         try:
-            yield batch, future.result()
+            yield batch, _result(future)
             any_decoded = True
         except KilledWorker:
             suspects.append(batch)
@@ -64,7 +64,7 @@ def _alone(
 ) -> Iterator[tuple[Batch, T | None]]:
     """Decode a batch with nothing else on the workers; if it kills, its utterances."""
     try:
-        yield batch, _submit(client, decode, batch).result()
+        yield batch, _result(_submit(client, decode, batch))
     except KilledWorker:
         if len(batch) == 1:
             yield batch, None
@@ -92,6 +92,22 @@ def _completed(
     for future in completed:
         yield submitted.pop(future.key), future
         completed.update(submit(1))
+
+
+def _result(future: Future[T]) -> T:
+    """Return the result of a batch; raise what it has raised.
+
+    Raises:
+        ClusterError: The scheduler is lost, which cancels all that it was to do.
+        KilledWorker: Workers died of the batch.
+    """
+    try:
+        return future.result()
+    except CancelledError as e:
+        raise ClusterError(
+            "cluster: the scheduler is lost: once there is one again, the same command "
+            "decodes the rest"
+        ) from e
 
 
 def _submit(client: Client, decode: Callable[[Batch], T], batch: Batch) -> Future[T]:

@@ -19,7 +19,7 @@ from espnet_lenbias.decoding.result_folder import Outcome
 from espnet_lenbias.options.espnet_tools import Tool
 
 if TYPE_CHECKING:
-    from espnet_lenbias.decoding.decode import Loaded
+    from espnet_lenbias.decoding.loading import Loaded
 
 # Outcomes of a batch, and the log records that its decoding has left.
 Decoded = tuple[list[Outcome], list[logging.LogRecord]]
@@ -54,7 +54,8 @@ class Decoder(WorkerPlugin):
         # Here, not above: the main process imports this module, and needs no torch.
         import torch
 
-        from espnet_lenbias.decoding.decode import decode, load
+        from espnet_lenbias.decoding.decode import decode
+        from espnet_lenbias.decoding.loading import load
 
         with self._lock, chdir(self.folder):
             if self._loaded is None:
@@ -78,8 +79,9 @@ def decoder(
     try:
         yield partial(_decode, plugin.name)
     finally:
-        # Workers of a cluster of this process end with it; Ctrl-C may have ended them.
-        if client.cluster is None:
+        # Workers of a cluster of this process end with it; Ctrl-C may have ended them. A
+        # scheduler that is lost would be waited for.
+        if client.cluster is None and client.status == "running":
             client.unregister_worker_plugin(plugin.name)
 
 

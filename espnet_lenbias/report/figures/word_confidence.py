@@ -14,7 +14,7 @@ from espnet_lenbias.report.figures.labels import draw, room
 from espnet_lenbias.report.figures.looks import GREY, Kind, looks
 from espnet_lenbias.report.word_confidence import RocLine, WordReliabilityLine
 
-_NOTE = "Dashed: as it should be, and chance. Hollow: fewer than 10 words."
+_NOTE = f"Dashed: as it should be, and chance. Hollow: fewer than {THIN} words."
 
 
 def word_confidence_figure(

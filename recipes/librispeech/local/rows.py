@@ -14,7 +14,8 @@ import yaml
 from espnet_lenbias.options.decoding import get_parser as inference_parser
 from espnet_lenbias.options.decoding import parse
 from espnet_lenbias.options.espnet_tools import ASR, Tool, owner_of
-from espnet_lenbias.options.registry import ESPNET, nearest
+from espnet_lenbias.options.registry import ESPNET
+from espnet_lenbias.options.values import nearest
 
 
 def get_parser() -> argparse.ArgumentParser:

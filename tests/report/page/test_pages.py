@@ -155,6 +155,9 @@ def test_without_audio(tmp_path):
     page = report_page(exp, data, "--html_audio", "none")
     assert b"data:audio" not in page.read_bytes()
     assert not parsed(page).xpath("//button[@class='play']")
+    (data / "dev" / "wav.scp").write_text("no list of audio\n\n")  # nobody reads it
+    again = report_page(exp, data, "--html_audio", "none")
+    assert again.read_bytes() == page.read_bytes()
     (data / "dev" / "wav.scp").unlink()
     assert report_page(exp, data).read_bytes() == page.read_bytes()
 
