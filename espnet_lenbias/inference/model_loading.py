@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.inference.ctc_checks import train_config
 from espnet_lenbias.inference.loaded_parameters import CheckpointError, loading_checked
 from espnet_lenbias.options.train_config import (
     is_packed_model,
     letters_of,
+    train_config,
     train_config_file,
 )
 

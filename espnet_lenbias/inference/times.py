@@ -18,9 +18,8 @@ from espnet_lenbias.alignment.spans import (
 )
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import OpenAIWhisperEncoder
-from espnet_lenbias.inference.ctc_checks import has_source_search
 from espnet_lenbias.inference.heard import Heard
-from espnet_lenbias.inference.model_checks import train_args_of
+from espnet_lenbias.inference.model_checks import has_source_search, train_args_of
 from espnet_lenbias.options.audio_files import (
     WHISPER_RATE,
     WHISPER_WINDOW,

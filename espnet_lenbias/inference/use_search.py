@@ -8,11 +8,8 @@ import torch
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
-from espnet_lenbias.inference.ctc_checks import (
-    check_ctc,
-    check_ctc_precision,
-    has_source_search,
-)
+from espnet_lenbias.inference.ctc_checks import check_ctc, check_ctc_precision
+from espnet_lenbias.inference.model_checks import has_source_search
 from espnet_lenbias.inference.nbest import keep_what_is_needed, options_of
 from espnet_lenbias.inference.whisper import set_up_whisper
 from espnet_lenbias.options.precision import check_decoder_dtype

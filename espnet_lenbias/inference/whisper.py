@@ -21,11 +21,10 @@ from espnet_lenbias.espnet_compat import (
     OpenAIWhisperTokenIDConverter,
     WhisperFrontend,
 )
-from espnet_lenbias.inference.ctc_checks import train_config
 from espnet_lenbias.inference.whisper_shapes import empty_whisper
 from espnet_lenbias.inference.whisper_tokens import HuggingFaceView
 from espnet_lenbias.options.audio_files import WHISPER_RATE, WHISPER_WINDOW
-from espnet_lenbias.options.train_config import section
+from espnet_lenbias.options.train_config import section, train_config
 from espnet_lenbias.search.primers import primer_length
 
 logger = logging.getLogger(__name__)
