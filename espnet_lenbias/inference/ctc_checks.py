@@ -5,7 +5,7 @@ from typing import Any
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import CTCPrefixScorer
-from espnet_lenbias.inference.model_checks import has_source_search
+from espnet_lenbias.inference.model_checks import has_source_search, network_of
 from espnet_lenbias.options.train_config import section, train_config
 
 
@@ -32,8 +32,7 @@ def _check_search(search: Any, key: str) -> None:
 
 def _check_decoder(model: Any) -> None:
     """Verify that a model has a decoder: one that is trained with CTC alone has none."""
-    parts = (getattr(model, f"{key}_model", None) for key in ("asr", "s2t", "st", "mt"))
-    network = next((part for part in parts if part is not None), None)
+    network = network_of(model)
     weights = getattr(model.beam_search, "weights", {})
     # without CTC there is nothing to say: what is neither has another search
     has_ctc = getattr(network, "ctc", None) is not None

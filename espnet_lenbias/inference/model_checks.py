@@ -12,6 +12,15 @@ import torch
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.train_config import train_config
 
+# Under which name an inference object has its network.
+_NETWORKS = ("asr_model", "st_model", "s2t_model", "mt_model")
+
+
+def network_of(inference: Any) -> Any:
+    """Return the ESPnet model that an inference object decodes with; None: it has none."""
+    found = (getattr(inference, name, None) for name in _NETWORKS)
+    return next((network for network in found if network is not None), None)
+
 
 def train_args_of(inference: Any) -> Any:
     """Return the options of the training of an inference object's model."""

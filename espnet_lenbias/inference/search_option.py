@@ -22,6 +22,7 @@ from espnet_lenbias.inference.model_checks import (
     check_labels,
     check_place,
     check_quantisation,
+    network_of,
 )
 from espnet_lenbias.inference.model_loading import (
     broken_files_named,
@@ -344,6 +345,7 @@ class SpeechSearchOptionMixin(SearchOptionMixin):
 
     def _encode(self, speech: torch.Tensor) -> None:
         """Encode an utterance, (samples,), to see whether it can be."""
-        model = self.st_model if hasattr(self, "st_model") else self.asr_model
         speech = speech.to(self.device, getattr(torch, self.dtype)).unsqueeze(0)
-        model.encode(speech, torch.tensor([speech.size(1)], device=self.device))
+        network_of(self).encode(
+            speech, torch.tensor([speech.size(1)], device=self.device)
+        )

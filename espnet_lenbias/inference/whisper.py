@@ -21,6 +21,7 @@ from espnet_lenbias.espnet_compat import (
     OpenAIWhisperTokenIDConverter,
     WhisperFrontend,
 )
+from espnet_lenbias.inference.model_checks import network_of
 from espnet_lenbias.inference.whisper_shapes import empty_whisper
 from espnet_lenbias.inference.whisper_tokens import HuggingFaceView
 from espnet_lenbias.options.audio_files import WHISPER_RATE, WHISPER_WINDOW
@@ -179,9 +180,9 @@ def set_up_whisper(model: Any) -> None:
         model: An inference object of ESPnet's or ours. One without Whisper stays as it
             is, and so does one that has been set up.
     """
-    espnet_model = _model_of(model)
-    encoder = getattr(espnet_model, "encoder", None)
-    frontend = getattr(espnet_model, "frontend", None)
+    network = network_of(model)
+    encoder = getattr(network, "encoder", None)
+    frontend = getattr(network, "frontend", None)
     if isinstance(frontend, WhisperFrontend):
         frontend.n_mels = frontend.whisper.dims.n_mels
     if not isinstance(encoder, OpenAIWhisperEncoder) or hasattr(model, "long_audio"):
@@ -217,11 +218,6 @@ def _warn_if_long(
             f"than {WHISPER_WINDOW // WHISPER_RATE} s at once: the rest is left out; cut "
             "it into pieces"
         )
-
-
-def _model_of(inference: Any) -> Any:
-    names = ("asr_model", "st_model", "s2t_model")
-    return next(filter(None, (getattr(inference, name, None) for name in names)), None)
 
 
 def without_primer(model: Any, results: Any) -> Any:
