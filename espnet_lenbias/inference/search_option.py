@@ -36,10 +36,7 @@ from espnet_lenbias.inference.whisper import (
     whisper_ready_for,
     without_primer,
 )
-from espnet_lenbias.inference.word_pieces import (
-    check_bpe_model,
-    check_order_of_pieces,
-)
+from espnet_lenbias.inference.word_pieces import check_word_pieces
 from espnet_lenbias.options.espnet_tools import tool_of
 from espnet_lenbias.options.fast_yaml import fast_yaml
 from espnet_lenbias.options.packed_model import check_owner, model_files
@@ -146,8 +143,7 @@ class SearchOptionMixin(Samples, _EspnetClass):
         named = {**dict.fromkeys(given.signature.parameters), **options}
         with broken_files_named(named), whisper_ready_for(options), fast_yaml():
             super().__init__(*given.args, **given.kwargs)
-        check_bpe_model(self)
-        check_order_of_pieces(self)
+        check_word_pieces(self)
         self._adapt()
         self.search = ESPNET
         self.batch_size = batch_size
