@@ -35,12 +35,10 @@ from espnet_lenbias.posteriors.label_probability import (
     labels_that_say,
     words_of_labels,
 )
+from espnet_lenbias.posteriors.results import Result
 from espnet_lenbias.scorers.listening import attention_along, listens
 
 logger = logging.getLogger(__name__)
-
-# (text, tokens, token ids, hypothesis); of s2t with one more text before the hypothesis.
-Result = tuple[Any, ...]
 
 
 def check_can_tell_times(model: Any, times: bool | str) -> None:
