@@ -27,8 +27,8 @@ from espnet_lenbias.posteriors.label_probability import (
     products_of_words,
     without_smoothing,
     word_probabilities,
-    words_of_labels,
 )
+from espnet_lenbias.posteriors.labels import words_of_labels
 from espnet_lenbias.posteriors.results import (
     Result,
     label_confidence,

@@ -30,7 +30,7 @@ from espnet_lenbias.options.audio_files import (
     model_rate,
 )
 from espnet_lenbias.options.posteriors import ATTENTION, CTC
-from espnet_lenbias.posteriors.label_probability import (
+from espnet_lenbias.posteriors.labels import (
     label_positions,
     labels_that_say,
     words_of_labels,
