@@ -18,6 +18,10 @@ from espnet_lenbias.alignment.spans import (
 )
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import OpenAIWhisperEncoder
+from espnet_lenbias.inference.decoder_attention import (
+    attention_along,
+    has_known_attention,
+)
 from espnet_lenbias.inference.heard import Heard
 from espnet_lenbias.inference.model_checks import (
     has_source_search,
@@ -36,7 +40,6 @@ from espnet_lenbias.posteriors.labels import (
     words_of_labels,
 )
 from espnet_lenbias.posteriors.results import Result
-from espnet_lenbias.scorers.listening import attention_along, listens
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +70,7 @@ def check_can_tell_times(model: Any, times: bool | str) -> None:
     if times == CTC and ctc_of(model) is None:
         raise OptionError(f"{asked}: the model has no CTC: say times: {ATTENTION}")
     decoder = _decoder(model)
-    if times == ATTENTION and not listens(decoder):
+    if times == ATTENTION and not has_known_attention(decoder):
         raise OptionError(
             f"{asked}: of the attention of a {type(decoder).__name__} nothing is known: "
             f"say times: {CTC} if the model has CTC, or leave times out"
@@ -91,7 +94,10 @@ def _decoder(model: Any) -> Any:
 
 def _methods(model: Any, times: bool | str) -> list[str]:
     """Return how times are found: the first way, and that if it fails."""
-    can = {CTC: ctc_of(model) is not None, ATTENTION: listens(_decoder(model))}
+    can = {
+        CTC: ctc_of(model) is not None,
+        ATTENTION: has_known_attention(_decoder(model)),
+    }
     return [
         name for name, possible in can.items() if possible and times in (True, name)
     ]
