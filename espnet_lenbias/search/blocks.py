@@ -66,7 +66,7 @@ class BlockDecoding:
         self._primer_length = len(primer)
         self._allow_repetition = allow_repetition
         self._confirmed = SearchState(
-            first_beam(setup.adapters, x, primers, limit, setup.label_scores),
+            first_beam(setup.adapters, x, primers, limit, setup.keep_label_scores),
             torch.empty(1, 0, dtype=torch.long),
             {name: a.start(encoder_output) for name, a in setup.adapters.items()},
             setup.rule.start(1, x.device),

@@ -237,7 +237,7 @@ class LabelSynchronousSearch(BeamSearch):
                 self.pre_beam_size,
                 self.pre_beam_score_key,
             )
-        wants_attention = self.rule.coverage is not None
+        wants_attention = self.rule.coverage_options is not None
         adapters = {
             name: adapter_for(
                 name,
@@ -265,7 +265,7 @@ class LabelSynchronousSearch(BeamSearch):
             nbest=self.options.nbest,
             label_smoothing=self._smoothed(),
             repeat_limit=self.repeat_limit,
-            label_scores=self.keep_label_scores,
+            keep_label_scores=self.keep_label_scores,
         )
 
     def _smoothed(self) -> dict[str, float]:

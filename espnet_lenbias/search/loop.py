@@ -65,7 +65,7 @@ class BatchDecoding:
             encoder_output.x,
             primers,
             setup.repeat_limit,
-            setup.label_scores,
+            setup.keep_label_scores,
         )
         self.ended = EndedHypotheses()
         # of utterances in which nothing could end: made to end where they stood
@@ -142,7 +142,7 @@ class BatchDecoding:
 
     def _coverage(self, scores: LabelScores, grid: Grid) -> torch.Tensor | None:
         """Return the coverage term of the hypotheses, (n,), if the rule wants one."""
-        options = self.setup.rule.coverage
+        options = self.setup.rule.coverage_options
         if options is None or scores.attended is None:
             return None
         n_frames = grid.repeat([self.n_frames[span.utt] for span in self.beam.spans])
