@@ -17,8 +17,9 @@ from espnet_lenbias.scorers import EncoderOutput, Selection
 from espnet_lenbias.scorers.base import make_spans
 from espnet_lenbias.search import heuristics
 from espnet_lenbias.search.beam import first_beam
+from espnet_lenbias.search.ended import EndedHypotheses
 from espnet_lenbias.search.fetch import Fetched, fetch, select
-from espnet_lenbias.search.hypotheses import EndedHypotheses, Hypothesis
+from espnet_lenbias.search.hypotheses import Hypothesis
 from espnet_lenbias.search.length_limits import LengthLimits
 from espnet_lenbias.search.pruning import Grid
 from espnet_lenbias.search.rules import Decision
