@@ -31,11 +31,8 @@ from espnet_lenbias.inference.model_loading import (
 from espnet_lenbias.inference.nbest import Lengths, decided
 from espnet_lenbias.inference.times import check_can_tell_times
 from espnet_lenbias.inference.use_search import check_has_nbest, use_search
-from espnet_lenbias.inference.whisper import (
-    set_up_whisper,
-    whisper_ready_for,
-    without_primer,
-)
+from espnet_lenbias.inference.whisper import whisper_ready_for
+from espnet_lenbias.inference.whisper_results import set_up_whisper, without_primer
 from espnet_lenbias.inference.word_pieces import check_word_pieces
 from espnet_lenbias.options.espnet_tools import tool_of
 from espnet_lenbias.options.fast_yaml import fast_yaml

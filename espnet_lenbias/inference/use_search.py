@@ -11,7 +11,7 @@ from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
 from espnet_lenbias.inference.ctc_checks import check_ctc, check_ctc_precision
 from espnet_lenbias.inference.model_checks import has_source_search, network_of
 from espnet_lenbias.inference.nbest import keep_what_is_needed, options_of
-from espnet_lenbias.inference.whisper import set_up_whisper
+from espnet_lenbias.inference.whisper_results import set_up_whisper
 from espnet_lenbias.options.precision import check_decoder_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
