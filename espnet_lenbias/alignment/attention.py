@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from espnet_lenbias.alignment.spans import NotAlignedError, Span, until_next
 
-Floats = NDArray[np.floating]
+AttentionWeights = NDArray[np.floating]
 
 # A head is listened to if its best cut holds at least so much of what that of the best
 # head does.
@@ -20,7 +20,7 @@ _AT_LEAST = 0.5
 _STEPS = np.array([[0, 1], [1, 1]])
 
 
-def attention_spans(attention: Floats, seconds: float) -> list[Span]:
+def attention_spans(attention: AttentionWeights, seconds: float) -> list[Span]:
     """Return the span of each label.
 
     Args:
@@ -50,7 +50,7 @@ def attention_spans(attention: Floats, seconds: float) -> list[Span]:
     return until_next(starts, lasts, float(n_frames), seconds)
 
 
-def following_heads(attention: Floats) -> list[int]:
+def following_heads(attention: AttentionWeights) -> list[int]:
     """Return the heads that follow the audio, by how much their best cut holds.
 
     Args:
@@ -63,7 +63,7 @@ def following_heads(attention: Floats) -> list[int]:
     return [i for i, share in enumerate(held) if share >= _AT_LEAST * max(held)]
 
 
-def cut(attention: Floats) -> list[int]:
+def cut(attention: AttentionWeights) -> list[int]:
     """Return where runs of frames start that hold most of the labels' attention.
 
     Args:
@@ -82,7 +82,7 @@ def cut(attention: Floats) -> list[int]:
     return starts
 
 
-def _held(attention: Floats, starts: list[int]) -> float:
+def _held(attention: AttentionWeights, starts: list[int]) -> float:
     """Return the share of all labels' attention that their runs of frames hold."""
     ends = [*starts[1:], attention.shape[1]]
     runs = (
@@ -91,7 +91,7 @@ def _held(attention: Floats, starts: list[int]) -> float:
     return float(sum(runs)) / len(attention)
 
 
-def _attended(weights: Floats, start: int, end: int) -> Span:
+def _attended(weights: AttentionWeights, start: int, end: int) -> Span:
     """Return a run without the frames at its edges that get hardly any attention.
 
     That is less than all frames would get if they got the same. At least one is left.

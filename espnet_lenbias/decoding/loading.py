@@ -12,7 +12,7 @@ from espnet_lenbias.decoding.search_threads import choose_threads
 from espnet_lenbias.decoding.utterances import Utterances
 from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.espnet_compat import set_all_random_seed
-from espnet_lenbias.inference.whisper import leave_long_audio
+from espnet_lenbias.inference.whisper_results import leave_long_audio
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.freed_memory import keep_freed_memory
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS

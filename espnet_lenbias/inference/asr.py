@@ -20,11 +20,11 @@ from espnet_lenbias.inference.audio_checks import (
     lengths_of,
     short_audio_named,
 )
-from espnet_lenbias.inference.ctc_checks import train_config
 from espnet_lenbias.inference.encoding import encode_alone, padded
 from espnet_lenbias.inference.search_option import SpeechSearchOptionMixin
-from espnet_lenbias.inference.whisper import without_primer
+from espnet_lenbias.inference.whisper_results import without_primer
 from espnet_lenbias.options.registry import ESPNET
+from espnet_lenbias.options.train_config import train_config
 
 # ESPnet's options for what outputs start with, which it leaves aside for other models.
 _PROMPTS = ("lang_prompt_token", "nlp_prompt_token", "lid_prompt")

@@ -1,16 +1,12 @@
 """CTC or a decoder that is asked for in decoding: a model may be trained without."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import CTCPrefixScorer
-from espnet_lenbias.options.train_config import (
-    read_train_config,
-    section,
-    train_config_file,
-)
+from espnet_lenbias.inference.model_checks import has_source_search, network_of
+from espnet_lenbias.options.train_config import section, train_config
 
 
 def check_ctc(model: Any) -> None:
@@ -36,8 +32,7 @@ def _check_search(search: Any, key: str) -> None:
 
 def _check_decoder(model: Any) -> None:
     """Verify that a model has a decoder: one that is trained with CTC alone has none."""
-    parts = (getattr(model, f"{key}_model", None) for key in ("asr", "s2t", "st", "mt"))
-    network = next((part for part in parts if part is not None), None)
+    network = network_of(model)
     weights = getattr(model.beam_search, "weights", {})
     # without CTC there is nothing to say: what is neither has another search
     has_ctc = getattr(network, "ctc", None) is not None
@@ -99,37 +94,3 @@ def _no_ctc(key: str, weight: float) -> OptionError:
         f"{key} is {weight}, and the model has no CTC: set {key}: 0.0 (in Python "
         f"{key}=0.0)"
     )
-
-
-def has_source_search(model: Any) -> bool:
-    """Tell whether the source text is searched first.
-
-    Its best hypothesis is translated then. ESPnet gives every translator the search for
-    it.
-    """
-    searches = hasattr(model, "asr_beam_search")  # streaming has no such search
-    uses = getattr(getattr(model, "st_model", None), "use_multidecoder", False)
-    return searches and bool(uses)
-
-
-def train_config(options: Mapping[str, Any], tool: str) -> Mapping[str, Any]:
-    """Return what a model was trained by.
-
-    Args:
-        options: Of an inference class; the config that they name, or as ESPnet has it
-            the one beside the model that they name, is read.
-        tool: The letters that the names of the two options begin with.
-
-    Returns:
-        The options of the training; none if there is no such file.
-
-    Raises:
-        OptionError: See :func:`espnet_lenbias.options.train_config.read_train_config`.
-    """
-    if tool == "lm":
-        path = options.get("lm_train_config")
-    else:
-        path = train_config_file(options, tool)
-    if path is None or not Path(path).is_file():
-        return {}  # ESPnet says so
-    return read_train_config(f"{tool}_train_config", path)

@@ -42,6 +42,20 @@ class CheckpointError(ValueError):
     """A checkpoint is not that of the model that it is loaded into; says why."""
 
 
+def is_partly_saved(train_config: Mapping[str, Any]) -> bool:
+    """Tell whether a training saves a part of its model: the rest comes from elsewhere."""
+    strategy = train_config.get("save_strategy", "all")
+    return strategy != "all" or bool(train_config.get("use_adapter", False))
+
+
+def unwrapped(saved: Any) -> Any:
+    """Return the parameters that a checkpoint holds, as a trainer may wrap them."""
+    for wrapper in ("module", "state_dict"):  # of DeepSpeed and of Lightning
+        if isinstance(saved, Mapping) and wrapper in saved:
+            saved = saved[wrapper]
+    return saved
+
+
 @contextmanager
 def loading_checked(
     train_config: Mapping[str, Any], lm_is_used: bool
@@ -57,7 +71,7 @@ def loading_checked(
         CheckpointError: Parameters are missing in a checkpoint, are none, or are left
             over of a part of the model that is used in decoding.
     """
-    partly = _is_partly_saved(train_config)
+    partly = is_partly_saved(train_config)
 
     def load(
         model: torch.nn.Module, saved: Mapping[str, Any], *args: Any, **options: Any
@@ -79,12 +93,6 @@ def loading_checked(
             yield
         finally:
             AbsESPnetModel.load_state_dict = before
-
-
-def _is_partly_saved(train_config: Mapping[str, Any]) -> bool:
-    """Tell whether a training saves a part of its model: the rest comes from elsewhere."""
-    strategy = train_config.get("save_strategy", "all")
-    return strategy != "all" or bool(train_config.get("use_adapter", False))
 
 
 def _as_named_now(

@@ -10,13 +10,33 @@ from typing import Any
 import torch
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.inference.ctc_checks import train_config
+from espnet_lenbias.options.train_config import train_config
+
+# Under which name an inference object has its network.
+_NETWORKS = ("asr_model", "st_model", "s2t_model", "mt_model")
+
+
+def network_of(inference: Any) -> Any:
+    """Return the ESPnet model that an inference object decodes with; None: it has none."""
+    found = (getattr(inference, name, None) for name in _NETWORKS)
+    return next((network for network in found if network is not None), None)
 
 
 def train_args_of(inference: Any) -> Any:
     """Return the options of the training of an inference object's model."""
     names = [name for name in vars(inference) if name.endswith("_train_args")]
     return getattr(inference, names[0]) if names else None
+
+
+def has_source_search(model: Any) -> bool:
+    """Tell whether the source text is searched first.
+
+    Its best hypothesis is translated then. ESPnet gives every translator the search for
+    it.
+    """
+    searches = hasattr(model, "asr_beam_search")  # streaming has no such search
+    uses = getattr(getattr(model, "st_model", None), "use_multidecoder", False)
+    return searches and bool(uses)
 
 
 def check_labels(options: Mapping[str, Any]) -> None:

@@ -12,11 +12,15 @@ import numpy as np
 import torch
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.inference.ctc_checks import train_config
-from espnet_lenbias.inference.loaded_parameters import CheckpointError, loading_checked
+from espnet_lenbias.inference.loaded_parameters import (
+    CheckpointError,
+    loading_checked,
+    unwrapped,
+)
 from espnet_lenbias.options.train_config import (
     is_packed_model,
     letters_of,
+    train_config,
     train_config_file,
 )
 
@@ -191,9 +195,7 @@ def _checkpoint_problem(path: Path) -> str | None:
         # without what torch advises next, which is to run what the file says
         why = str(e).strip().partition("\n")[0].partition(". ")[0]
         return f"is no checkpoint of torch, or a damaged one: {why}"
-    for wrapper in ("module", "state_dict"):  # of DeepSpeed and of Lightning
-        if isinstance(saved, Mapping) and wrapper in saved:
-            saved = saved[wrapper]
+    saved = unwrapped(saved)
     if not isinstance(saved, Mapping) or not all(isinstance(k, str) for k in saved):
         return (
             f"holds no parameters by name, but an object of type {type(saved).__name__}: "

@@ -8,9 +8,10 @@ import torch
 from espnet2.bin import mt_inference as espnet_mt
 
 from espnet_lenbias.espnet_compat import MTTask
-from espnet_lenbias.inference.ctc_checks import check_ctc_weight, train_config
+from espnet_lenbias.inference.ctc_checks import check_ctc_weight
 from espnet_lenbias.inference.search_option import SearchOptionMixin
 from espnet_lenbias.inference.source_text import SourceText, source_ids
+from espnet_lenbias.options.train_config import train_config
 
 
 class Text2Text(SearchOptionMixin, espnet_mt.Text2Text):

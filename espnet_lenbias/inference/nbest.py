@@ -27,9 +27,10 @@ from espnet_lenbias.posteriors.label_probability import (
     products_of_words,
     without_smoothing,
     word_probabilities,
-    words_of_labels,
 )
+from espnet_lenbias.posteriors.labels import words_of_labels
 from espnet_lenbias.posteriors.results import (
+    Result,
     label_confidence,
     minimum_bayes_risk,
     posteriors_of,
@@ -40,9 +41,6 @@ from espnet_lenbias.search.hypotheses import as_rated
 from espnet_lenbias.search.primers import primer_length
 
 _BONUS = "length_bonus"  # the scorer of ESPnet's that gives all labels the same
-
-# (text, tokens, token ids, hypothesis); of s2t with one more text before the hypothesis.
-Result = tuple[Any, ...]
 
 # Samples of the audio, or of each utterance of a batch.
 Lengths = int | Sequence[int]

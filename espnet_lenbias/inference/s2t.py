@@ -19,10 +19,10 @@ from espnet_lenbias.inference.audio_checks import (
     check_samples,
     lengths_of,
 )
-from espnet_lenbias.inference.ctc_checks import train_config
 from espnet_lenbias.inference.search_option import SearchOptionMixin
 from espnet_lenbias.inference.source_text import checked_ids
 from espnet_lenbias.inference.symbols import Symbols, check_symbol
+from espnet_lenbias.options.train_config import train_config
 
 logger = logging.getLogger(__name__)
 

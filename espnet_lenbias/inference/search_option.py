@@ -22,6 +22,7 @@ from espnet_lenbias.inference.model_checks import (
     check_labels,
     check_place,
     check_quantisation,
+    network_of,
 )
 from espnet_lenbias.inference.model_loading import (
     broken_files_named,
@@ -30,15 +31,9 @@ from espnet_lenbias.inference.model_loading import (
 from espnet_lenbias.inference.nbest import Lengths, decided
 from espnet_lenbias.inference.times import check_can_tell_times
 from espnet_lenbias.inference.use_search import check_has_nbest, use_search
-from espnet_lenbias.inference.whisper import (
-    set_up_whisper,
-    whisper_ready_for,
-    without_primer,
-)
-from espnet_lenbias.inference.word_pieces import (
-    check_bpe_model,
-    check_order_of_pieces,
-)
+from espnet_lenbias.inference.whisper import whisper_ready_for
+from espnet_lenbias.inference.whisper_results import set_up_whisper, without_primer
+from espnet_lenbias.inference.word_pieces import check_word_pieces
 from espnet_lenbias.options.espnet_tools import tool_of
 from espnet_lenbias.options.fast_yaml import fast_yaml
 from espnet_lenbias.options.packed_model import check_owner, model_files
@@ -145,8 +140,7 @@ class SearchOptionMixin(Samples, _EspnetClass):
         named = {**dict.fromkeys(given.signature.parameters), **options}
         with broken_files_named(named), whisper_ready_for(options), fast_yaml():
             super().__init__(*given.args, **given.kwargs)
-        check_bpe_model(self)
-        check_order_of_pieces(self)
+        check_word_pieces(self)
         self._adapt()
         self.search = ESPNET
         self.batch_size = batch_size
@@ -344,6 +338,7 @@ class SpeechSearchOptionMixin(SearchOptionMixin):
 
     def _encode(self, speech: torch.Tensor) -> None:
         """Encode an utterance, (samples,), to see whether it can be."""
-        model = self.st_model if hasattr(self, "st_model") else self.asr_model
         speech = speech.to(self.device, getattr(torch, self.dtype)).unsqueeze(0)
-        model.encode(speech, torch.tensor([speech.size(1)], device=self.device))
+        network_of(self).encode(
+            speech, torch.tensor([speech.size(1)], device=self.device)
+        )

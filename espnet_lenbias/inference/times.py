@@ -18,26 +18,30 @@ from espnet_lenbias.alignment.spans import (
 )
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import OpenAIWhisperEncoder
-from espnet_lenbias.inference.ctc_checks import has_source_search
+from espnet_lenbias.inference.decoder_attention import (
+    attention_along,
+    has_known_attention,
+)
 from espnet_lenbias.inference.heard import Heard
-from espnet_lenbias.inference.model_checks import train_args_of
+from espnet_lenbias.inference.model_checks import (
+    has_source_search,
+    network_of,
+    train_args_of,
+)
 from espnet_lenbias.options.audio_files import (
     WHISPER_RATE,
     WHISPER_WINDOW,
     model_rate,
 )
 from espnet_lenbias.options.posteriors import ATTENTION, CTC
-from espnet_lenbias.posteriors.label_probability import (
+from espnet_lenbias.posteriors.labels import (
     label_positions,
     labels_that_say,
     words_of_labels,
 )
-from espnet_lenbias.scorers.listening import attention_along, listens
+from espnet_lenbias.posteriors.results import Result
 
 logger = logging.getLogger(__name__)
-
-# (text, tokens, token ids, hypothesis); of s2t with one more text before the hypothesis.
-Result = tuple[Any, ...]
 
 
 def check_can_tell_times(model: Any, times: bool | str) -> None:
@@ -58,7 +62,7 @@ def check_can_tell_times(model: Any, times: bool | str) -> None:
             f"{asked}: this model translates what it has recognised, not audio (it has "
             "an md_encoder): leave times out"
         )
-    if getattr(_network(model), "postdecoder", None) is not None:
+    if getattr(network_of(model), "postdecoder", None) is not None:
         raise OptionError(
             f"{asked}: behind the frames of the audio this model has those of a text (it "
             "has a postdecoder), so none of them have a time: leave times out"
@@ -66,7 +70,7 @@ def check_can_tell_times(model: Any, times: bool | str) -> None:
     if times == CTC and ctc_of(model) is None:
         raise OptionError(f"{asked}: the model has no CTC: say times: {ATTENTION}")
     decoder = _decoder(model)
-    if times == ATTENTION and not listens(decoder):
+    if times == ATTENTION and not has_known_attention(decoder):
         raise OptionError(
             f"{asked}: of the attention of a {type(decoder).__name__} nothing is known: "
             f"say times: {CTC} if the model has CTC, or leave times out"
@@ -80,22 +84,20 @@ def check_can_tell_times(model: Any, times: bool | str) -> None:
 
 def ctc_of(model: Any) -> Any:
     """Return the CTC of a model for what it puts out; None: it has none."""
-    network = _network(model)
+    network = network_of(model)
     return getattr(network, "st_ctc" if hasattr(model, "st_model") else "ctc", None)
 
 
 def _decoder(model: Any) -> Any:
-    return getattr(_network(model), "decoder", None)
-
-
-def _network(model: Any) -> Any:
-    names = ("asr_model", "st_model", "s2t_model")
-    return next(getattr(model, name) for name in names if hasattr(model, name))
+    return getattr(network_of(model), "decoder", None)
 
 
 def _methods(model: Any, times: bool | str) -> list[str]:
     """Return how times are found: the first way, and that if it fails."""
-    can = {CTC: ctc_of(model) is not None, ATTENTION: listens(_decoder(model))}
+    can = {
+        CTC: ctc_of(model) is not None,
+        ATTENTION: has_known_attention(_decoder(model)),
+    }
     return [
         name for name, possible in can.items() if possible and times in (True, name)
     ]
@@ -146,7 +148,7 @@ def _rate(model: Any, n_samples: int, n_frames: int) -> FrameRate:
     options = vars(train_args_of(model))
     rate = model_rate(options.get("frontend_conf")) or WHISPER_RATE
     window = 0.0
-    encoder = _network(model).encoder
+    encoder = network_of(model).encoder
     if isinstance(encoder, OpenAIWhisperEncoder) and encoder.do_pad_trim:
         window = WHISPER_WINDOW / WHISPER_RATE
     if hasattr(model, "s2t_model"):
@@ -187,7 +189,8 @@ def _by_ctc(
     with torch.no_grad():
         frames = heard.frames[: rate.n_heard].unsqueeze(0)
         log_probs = ctc_of(model).log_softmax(frames)[0]
-    blank = getattr(_network(model), "blank_id", 0)  # a translator's is the first label
+    # a translator's is the first label
+    blank = getattr(network_of(model), "blank_id", 0)
     spans = iter(ctc_spans(log_probs, labels, blank, rate.seconds))
     return [next(spans) if is_said else None for is_said in said]
 

@@ -8,13 +8,10 @@ import torch
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import BatchBeamSearch, BeamSearch
-from espnet_lenbias.inference.ctc_checks import (
-    check_ctc,
-    check_ctc_precision,
-    has_source_search,
-)
+from espnet_lenbias.inference.ctc_checks import check_ctc, check_ctc_precision
+from espnet_lenbias.inference.model_checks import has_source_search, network_of
 from espnet_lenbias.inference.nbest import keep_what_is_needed, options_of
-from espnet_lenbias.inference.whisper import set_up_whisper
+from espnet_lenbias.inference.whisper_results import set_up_whisper
 from espnet_lenbias.options.precision import check_decoder_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
@@ -133,7 +130,7 @@ def _check_streams(model: Any, name: str) -> None:
     ESPnet's streaming translator also takes other models, of which it searches
     something else.
     """
-    network = model.st_model if hasattr(model, "st_model") else model.asr_model
+    network = network_of(model)
     kind = type(network.encoder).__name__
     second = [f"{x}_encoder" for x in ("hier", "md") if _has(network, f"{x}_encoder")]
     if kind.startswith("ContextualBlock") and not second:

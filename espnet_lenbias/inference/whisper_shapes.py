@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from espnet_lenbias.inference.loaded_parameters import is_partly_saved, unwrapped
+
 HEAD = 64  # the size of a head in all models of OpenAI's
 
 # Parts of ESPnet's model -> where its parameters are those of Whisper's encoder, decoder.
@@ -35,7 +37,7 @@ def empty_whisper(
         A `whisper.model.Whisper`, with an encoder or a decoder of no use where the model
         has none of Whisper's. None: not all of its parameters are in the file.
     """
-    if config.get("save_strategy", "all") != "all" or config.get("use_adapter"):
+    if is_partly_saved(config):
         return None
     try:
         shapes = _shapes(model_file)
@@ -69,11 +71,8 @@ def empty_whisper(
 def _shapes(model_file: str | Path) -> Shapes:
     """Return the shape of each tensor in a checkpoint, without reading them."""
     saved = torch.load(model_file, map_location="cpu", weights_only=True, mmap=True)
-    for wrapper in ("module", "state_dict"):  # of DeepSpeed and of Lightning
-        saved = saved.get(wrapper, saved)
-    return {
-        name: value.shape for name, value in saved.items() if hasattr(value, "shape")
-    }
+    parameters = unwrapped(saved).items()
+    return {name: value.shape for name, value in parameters if hasattr(value, "shape")}
 
 
 def _encoder_sizes(shapes: Shapes, prefix: str) -> dict[str, int]:

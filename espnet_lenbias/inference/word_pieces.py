@@ -1,6 +1,7 @@
 """The model of word pieces (`bpemodel`): is it one, and does the token list go with it?"""
 
 import logging
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,50 +13,51 @@ from espnet_lenbias.errors import OptionError
 logger = logging.getLogger(__name__)
 
 
-def check_bpe_model(inference: Any) -> None:
-    """Verify the model of word pieces, which ESPnet reads with the first text.
+def check_word_pieces(inference: Any) -> None:
+    """Verify the model of word pieces, and that the token list has its pieces in order.
+
+    ESPnet reads the model with the first text. The labels of another order than the
+    training's give a text that nothing else shows to be wrong: an order that no recipe
+    writes is warned of.
 
     Args:
         inference: The inference object, its models loaded.
 
     Raises:
-        OptionError: Names the file.
+        OptionError: The file is no such model; it is named.
     """
     tokenizer = getattr(inference, "tokenizer", None)
-    if isinstance(tokenizer, SentencepiecesTokenizer):
-        try:
-            SentencePieceProcessor().load(tokenizer.model)
-        except (OSError, RuntimeError) as e:
-            raise OptionError(
-                f"bpemodel: {tokenizer.model} is not there, or is no model of "
-                f"sentencepiece: {' '.join(str(e).split())}"
-            ) from e
-
-
-def check_order_of_pieces(inference: Any) -> None:
-    """Warn where a token list has word pieces in an order that no recipe writes.
-
-    The labels of another order than the training's give a text that nothing else shows
-    to be wrong.
-
-    Args:
-        inference: The inference object, its models loaded.
-    """
-    tokenizer = getattr(inference, "tokenizer", None)
-    tokens = getattr(getattr(inference, "converter", None), "token_list", None)
-    if not isinstance(tokenizer, SentencepiecesTokenizer) or not tokens:
+    if not isinstance(tokenizer, SentencepiecesTokenizer):
         return
     pieces = SentencePieceProcessor()
-    pieces.load(tokenizer.model)
-    known = [(pieces.piece_to_id(token), token) for token in tokens]
-    known = [(i, token) for i, token in known if not _is_special(pieces, i)]
-    wrong = [after for before, after in pairwise(known) if after[0] < before[0]]
-    if wrong and [token for _, token in known] != sorted(token for _, token in known):
+    try:
+        pieces.load(tokenizer.model)
+    except (OSError, RuntimeError) as e:
+        raise OptionError(
+            f"bpemodel: {tokenizer.model} is not there, or is no model of "
+            f"sentencepiece: {' '.join(str(e).split())}"
+        ) from e
+    tokens = getattr(getattr(inference, "converter", None), "token_list", None) or []
+    wrong = _out_of_order(pieces, tokens)
+    if wrong is not None:
         logger.warning(
             f"the token list has the pieces of bpemodel {tokenizer.model} in another "
-            f"order (first {wrong[0][1]!r}), which ESPnet's recipes do not: is it the "
+            f"order (first {wrong!r}), which ESPnet's recipes do not: is it the "
             "one that the model was trained with? With another one the text is wrong"
         )
+
+
+def _out_of_order(pieces: Any, tokens: Sequence[str]) -> str | None:
+    """Return the first piece that neither the model's order nor the alphabet has there.
+
+    Recipes write one or the other; None: so does this list.
+    """
+    known = [(pieces.piece_to_id(token), token) for token in tokens]
+    known = [(i, token) for i, token in known if not _is_special(pieces, i)]
+    names = [token for _, token in known]
+    if names == sorted(names):
+        return None
+    return next((b for (i, _), (j, b) in pairwise(known) if j < i), None)
 
 
 def _is_special(pieces: Any, piece: int) -> bool:

@@ -134,6 +134,29 @@ def train_config_file(options: Mapping[str, Any], tool: str) -> Any:
     return path
 
 
+def train_config(options: Mapping[str, Any], tool: str) -> Mapping[str, Any]:
+    """Return what a model was trained by.
+
+    Args:
+        options: Of an inference class; the config that they name, or as ESPnet has it
+            the one beside the model that they name, is read.
+        tool: The letters that the names of the two options begin with.
+
+    Returns:
+        The options of the training; none if there is no such file.
+
+    Raises:
+        OptionError: See :func:`read_train_config`.
+    """
+    if tool == "lm":
+        path = options.get("lm_train_config")
+    else:
+        path = train_config_file(options, tool)
+    if path is None or not Path(path).is_file():
+        return {}  # ESPnet says so
+    return read_train_config(f"{tool}_train_config", path)
+
+
 def letters_of(options: Mapping[str, Any]) -> str:
     """Return the letters that the names of the model's options begin with."""
     ends = "_train_config"

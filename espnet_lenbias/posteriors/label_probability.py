@@ -5,12 +5,12 @@ texts can say.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 
 from espnet_lenbias.posteriors.distribution import Floats
+from espnet_lenbias.posteriors.labels import label_positions
 
 
 def label_probabilities(
@@ -31,24 +31,6 @@ def label_probabilities(
     scores = [*given, *label_scores]
     found = [scores[i] for i in label_positions(yseq, token_ids)]
     return np.exp(np.minimum(found, 0.0))
-
-
-def label_positions(yseq: Sequence[int], token_ids: Sequence[int]) -> list[int]:
-    """Return where in a hypothesis the labels of its result stand.
-
-    Args:
-        yseq: Primer, labels, end label.
-        token_ids: See :func:`label_probabilities`.
-    """
-    found: list[int] = []
-    rest = list(token_ids)
-    for i in range(len(yseq) - 2, -1, -1):
-        if rest and yseq[i] == rest[-1]:
-            rest.pop()
-            found.append(i)
-    if rest:
-        raise ValueError(f"the labels {list(token_ids)} are not those of {list(yseq)}")
-    return found[::-1]
 
 
 def mean_probability(score: float, n_labels: int, n: int) -> Floats:
@@ -85,44 +67,6 @@ def without_smoothing(probability: Floats, smoothing: float, n_vocab: int) -> Fl
     return np.clip((probability - other) / (1 - smoothing - other), 0.0, 1.0)
 
 
-def words_of_labels(
-    tokens: Sequence[str], n_words: int, text_of: Callable[[list[str]], str]
-) -> list[int] | None:
-    """Return which word of the text each label belongs to.
-
-    Whatever the labels are, letters, pieces or words: a label belongs to the last word
-    of the text up to it.
-
-    Args:
-        tokens: n labels.
-        n_words: Of their text, between white space.
-        text_of: Makes a text of tokens.
-
-    Returns:
-        n places of words; None where the texts of beginnings do not grow word by word.
-    """
-    places = [
-        max(len(text_of(list(tokens[:i])).split()) - 1, 0)
-        for i in range(1, len(tokens) + 1)
-    ]
-    grows = all(b - a in (0, 1) for a, b in zip([0, *places], places))
-    complete = not places or places[-1] == n_words - 1 or not n_words
-    return places if grows and complete else None
-
-
-def labels_that_say(
-    tokens: Sequence[str], text_of: Callable[[list[str]], str]
-) -> list[bool]:
-    """Return which labels change the words of the text: a space does not.
-
-    Args:
-        tokens: n labels.
-        text_of: Makes a text of tokens.
-    """
-    words = [text_of(list(tokens[:i])).split() for i in range(len(tokens) + 1)]
-    return [before != after for before, after in pairwise(words)]
-
-
 def word_probabilities(
     probability: Floats, places: Sequence[int] | None, n_words: int
 ) -> Floats:
@@ -130,7 +74,7 @@ def word_probabilities(
 
     Args:
         probability: (n,) of the labels.
-        places: See :func:`words_of_labels`; None: each word gets the mean of all labels.
+        places: (n,) of which word each is; None: each word gets the mean of all labels.
         n_words: How many words there are.
     """
     if not n_words:
@@ -154,7 +98,7 @@ def products_of_words(
 
     Args:
         probability: (n,) of the labels.
-        places: See :func:`words_of_labels`; None: all words are equally probable.
+        places: (n,) of which word each is; None: all words are equally probable.
         n_words: How many words there are.
     """
     with np.errstate(divide="ignore"):  # of a probability of 0

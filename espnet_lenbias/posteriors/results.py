@@ -13,6 +13,7 @@ from espnet_lenbias.posteriors.confusion import Words, confidences
 from espnet_lenbias.posteriors.distribution import Floats, posteriors
 from espnet_lenbias.posteriors.risk import least_risk
 
+# (text, tokens, token ids, hypothesis); of s2t with one more text before the hypothesis.
 Result = tuple[Any, ...]
 _FIELDS = 4  # of a result, or more
 _WANTED = (

@@ -17,17 +17,16 @@ from espnet_lenbias.scorers.base import (
 )
 from espnet_lenbias.scorers.bonus import Bonus
 from espnet_lenbias.scorers.ctc import CTCPrefix
-from espnet_lenbias.scorers.fallback import (
-    BatchFallback,
-    BatchPartialFallback,
-    SingleFallback,
-    SinglePartialFallback,
-)
+from espnet_lenbias.scorers.fallback import BatchFallback, SingleFallback
 from espnet_lenbias.scorers.lm import (
     BatchedRNNLM,
     CachedTransformerLM,
     is_rnn_lm,
     is_transformer_lm,
+)
+from espnet_lenbias.scorers.partial_fallback import (
+    BatchPartialFallback,
+    SinglePartialFallback,
 )
 from espnet_lenbias.scorers.rnn import BatchedRNN
 from espnet_lenbias.scorers.rnn import supports as is_batched_rnn

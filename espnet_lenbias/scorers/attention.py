@@ -18,7 +18,7 @@ from espnet_lenbias.espnet_compat import (
     PositionwiseFeedForward,
     ScaledPositionalEncoding,
 )
-from espnet_lenbias.scorers.label_cache import KeysValues, Labels
+from espnet_lenbias.scorers.label_cache import KeysValues, SelfAttentionCache
 from espnet_lenbias.scorers.products import linear
 
 # with more rows than this a CPU takes them by so many
@@ -92,7 +92,7 @@ def _by_head(attention: MultiHeadedAttention, x: torch.Tensor) -> torch.Tensor:
 def attend_labels(
     attention: MultiHeadedAttention,
     x: torch.Tensor,
-    cache: Labels,
+    cache: SelfAttentionCache,
     layer: int,
     mask: torch.Tensor | None = None,
     count: int = 1,

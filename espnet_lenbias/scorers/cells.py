@@ -37,9 +37,8 @@ class Cells:
     places: torch.Tensor  # (n,) the cell of each hypothesis, 0 .. A * W - 1, on the CPU
     # on the device, both None where cell i holds hypothesis i, whatever i:
     cells: torch.Tensor | None = None  # (n,) `places`
-    hypotheses: torch.Tensor | None = (
-        None  # (A * W,) one for each cell, any for a spare
-    )
+    # (A * W,) one for each cell, any for a spare
+    hypotheses: torch.Tensor | None = None
 
     @classmethod
     def first(cls, n_utts: int) -> "Cells":

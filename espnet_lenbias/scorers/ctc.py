@@ -15,8 +15,8 @@ from espnet_lenbias.scorers.ctc_prefixes import (
     BLANK,
     SMALLEST,
     Forward,
-    OfGrid,
-    OfUtterance,
+    GridProbs,
+    UtteranceProbs,
     empty_prefixes,
     extended_prefixes,
     prefix_scores,
@@ -34,7 +34,7 @@ class UtteranceState(NamedTuple):
 class CTCPrefixState(NamedTuple):
     """The CTC state of all hypotheses, utterance by utterance."""
 
-    probs: list[OfUtterance]  # of each utterance
+    probs: list[UtteranceProbs]  # of each utterance
     by_utt: dict[int, UtteranceState]
 
 
@@ -42,7 +42,7 @@ class CTCGridState(NamedTuple):
     """The CTC state of all hypotheses, in a grid."""
 
     cells: Cells
-    probs: OfGrid
+    probs: GridProbs
     forward: Forward  # of the prefix in each of the A * W cells
     psi: torch.Tensor  # prefix scores: (A * W, 1) of themselves or (A * W, V)
 
@@ -61,7 +61,7 @@ class CTCPrefix:
             self.scorer.ctc.log_softmax(encoder_output.first_frames(b).unsqueeze(0))[0]
             for b in range(len(encoder_output))
         ]
-        probs = [OfUtterance(_probabilities(x.T)) for x in log_probs]
+        probs = [UtteranceProbs(_probabilities(x.T)) for x in log_probs]
         by_utt = {
             b: UtteranceState(b, empty_prefixes(p, 1), p.probs.new_zeros(1, 1))
             for b, p in enumerate(probs)
@@ -77,7 +77,7 @@ class CTCPrefix:
         certain = torch.where(certain, 0.0, SMALLEST).to(log_probs.dtype)
         log_probs = torch.where(inside.unsqueeze(1), log_probs, certain.view(1, -1, 1))
         rows = torch.arange(len(x), device=x.device)
-        probs = OfGrid(_probabilities(log_probs), inside.double(), rows)
+        probs = GridProbs(_probabilities(log_probs), inside.double(), rows)
         forward = empty_prefixes(probs, len(x))
         psi = forward.either.new_zeros(len(x), 1)
         return CTCGridState(Cells.first(len(x)), probs, forward, psi)
@@ -107,7 +107,7 @@ class CTCPrefix:
         self,
         forward: Forward,
         psi: torch.Tensor,
-        probs: OfUtterance | OfGrid,
+        probs: UtteranceProbs | GridProbs,
         labels: torch.Tensor | None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Score one label more after n prefixes.
@@ -165,7 +165,7 @@ def _select_in_grid(state: CTCGridState, selection: Selection) -> CTCGridState:
     if kept is not None or cells.width != state.cells.width:
         rows = torch.arange(len(probs)).repeat_interleave(cells.width)
         rows = rows.to(probs.device, non_blocking=True)
-    chosen = OfGrid(probs, inside, rows)
+    chosen = GridProbs(probs, inside, rows)
     labels = cells.spread(selection.labels)
     forward = Forward(*(values.index_select(0, parents) for values in state.forward))
     return CTCGridState(

@@ -15,7 +15,7 @@ forward variables of their own. These follow recurrences over the frames that ar
 
 which float64 holds as logarithms. All of it is exact: ESPnet's `ctc_window_margin`, which
 saves time by leaving frames out, is not needed. The prefixes are those of an utterance
-(:class:`OfUtterance`), or of several in a grid (:class:`OfGrid`).
+(:class:`UtteranceProbs`), or of several in a grid (:class:`GridProbs`).
 """
 
 from typing import NamedTuple, Protocol
@@ -52,11 +52,11 @@ class Probs(Protocol):
     def without_padding(self, phi: torch.Tensor) -> torch.Tensor:
         """Return (n, T) with zeros at frames that an utterance does not have."""
 
-    def ended(self, label: torch.Tensor) -> torch.Tensor:
+    def within_frames(self, label: torch.Tensor) -> torch.Tensor:
         """Return (n, T + 1) logs with -inf behind the frames that an utterance has."""
 
 
-class OfUtterance(NamedTuple):
+class UtteranceProbs(NamedTuple):
     """Probabilities for prefixes of one utterance, over its own frames."""
 
     probs: torch.Tensor  # (V, T) float64
@@ -83,12 +83,12 @@ class OfUtterance(NamedTuple):
         """There is none."""
         return phi
 
-    def ended(self, label: torch.Tensor) -> torch.Tensor:
+    def within_frames(self, label: torch.Tensor) -> torch.Tensor:
         """There is nothing behind them."""
         return label
 
 
-class OfGrid(NamedTuple):
+class GridProbs(NamedTuple):
     """Probabilities for prefixes in a grid of A utterances, padded to T frames.
 
     In the padding the blank is certain and no label can be. So what a prefix has after
@@ -123,7 +123,7 @@ class OfGrid(NamedTuple):
         by_row = phi.view(len(self.probs), -1, phi.size(1))
         return (by_row * self.inside.unsqueeze(1)).flatten(0, 1)
 
-    def ended(self, label: torch.Tensor) -> torch.Tensor:
+    def within_frames(self, label: torch.Tensor) -> torch.Tensor:
         """See :class:`Probs`."""
         by_row = label.view(len(self.probs), -1, label.size(1))
         behind = torch.nn.functional.pad(self.inside == 0, (1, 0))
@@ -164,7 +164,7 @@ def extended_prefixes(forward: Forward, probs: Probs, labels: torch.Tensor) -> F
     repeats = (labels == forward.last).unsqueeze(1)
     # the same label twice needs a blank between
     before = torch.where(repeats, forward.blank, forward.either)
-    label = probs.ended(_recurrence(before, probs.of(labels)))
+    label = probs.within_frames(_recurrence(before, probs.of(labels)))
     blank = _recurrence(label, probs.blank)
     return Forward(torch.logaddexp(label, blank), blank, labels)
 

@@ -22,7 +22,11 @@ from espnet_lenbias.scorers.base import (
     attention_of_all,
 )
 from espnet_lenbias.scorers.cells import Cells, as_bias, padded_frames, prefers_grid
-from espnet_lenbias.scorers.label_cache import GatheredLabels, KeysValues, Labels
+from espnet_lenbias.scorers.label_cache import (
+    GatheredLabels,
+    KeysValues,
+    SelfAttentionCache,
+)
 from espnet_lenbias.scorers.products import linear
 
 
@@ -53,7 +57,9 @@ class Frames(Protocol):
     def mean_over_heads(self, weights: Any) -> torch.Tensor:
         """Return the weights of all utterances, (r, T)."""
 
-    def select(self, selection: Selection, labels: Labels) -> tuple["Frames", Labels]:
+    def select(
+        self, selection: Selection, labels: SelfAttentionCache
+    ) -> tuple["Frames", SelfAttentionCache]:
         """Return the frames of the chosen extensions, and the cache of their labels."""
 
     def extended(
@@ -64,14 +70,16 @@ class Frames(Protocol):
 
 # How to attend by utterance: the attention, (n, D) its input, the keys and values of each
 # utterance, and its rows; (n, D) what was found, and for each utterance (h, n_b, T_utt)
-ByUtterance = Callable[
+AttendByUtterance = Callable[
     [Any, torch.Tensor, list[KeysValues], list[Span]],
     tuple[torch.Tensor, list[torch.Tensor]],
 ]
 
 
 def frames_of(
-    attentions: Sequence[Any], encoder_output: EncoderOutput, by_utterance: ByUtterance
+    attentions: Sequence[Any],
+    encoder_output: EncoderOutput,
+    by_utterance: AttendByUtterance,
 ) -> Frames:
     """Compute keys and values of the encoder output, once for all positions.
 
@@ -91,10 +99,9 @@ def frames_of(
 class FramesByUtterance:
     """One product for each utterance over its own frames, without padding."""
 
-    layers: list[
-        list[KeysValues]
-    ]  # layer by layer, utterance by utterance: (T_utt, h, d)
-    by_utterance: ByUtterance
+    # layer by layer, utterance by utterance: (T_utt, h, d)
+    layers: list[list[KeysValues]]
+    by_utterance: AttendByUtterance
 
     def spread(self, values: torch.Tensor) -> torch.Tensor:
         """Nothing is laid out."""
@@ -115,7 +122,9 @@ class FramesByUtterance:
         longest = max(len(keys) for keys, _ in self.layers[0])
         return attention_of_all([w.mean(dim=0) for w in weights], longest)
 
-    def select(self, selection: Selection, labels: Labels) -> tuple[Frames, Labels]:
+    def select(
+        self, selection: Selection, labels: SelfAttentionCache
+    ) -> tuple[Frames, SelfAttentionCache]:
         """See :class:`Frames`."""
         return self, labels.select(selection)
 
@@ -182,7 +191,9 @@ class FramesGrid:
         """See :class:`Frames`."""
         return weights.mean(dim=1).flatten(0, 1)
 
-    def select(self, selection: Selection, labels: Labels) -> tuple[Frames, Labels]:
+    def select(
+        self, selection: Selection, labels: SelfAttentionCache
+    ) -> tuple[Frames, SelfAttentionCache]:
         """See :class:`Frames`; the cache of the labels has a row for each cell."""
         assert isinstance(labels, GatheredLabels)  # of the same device
         cells, parents, rows = self.cells.select(selection)

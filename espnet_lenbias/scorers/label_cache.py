@@ -31,7 +31,7 @@ class KeysValues(NamedTuple):
     values: torch.Tensor  # likewise
 
 
-class Labels(Protocol):
+class SelfAttentionCache(Protocol):
     """A cache of the labels of n hypotheses, for all layers of a network."""
 
     @property
@@ -49,20 +49,20 @@ class Labels(Protocol):
     def layer(self, number: int) -> KeysValues:
         """Return the (n or more rows, room for positions, h, d) of a layer."""
 
-    def with_room(self, count: int = 1) -> "Labels":
+    def with_room(self, count: int = 1) -> "SelfAttentionCache":
         """Return the cache with room for so many positions more."""
 
-    def filled(self, count: int = 1) -> "Labels":
+    def filled(self, count: int = 1) -> "SelfAttentionCache":
         """Return the cache with so many positions more counted as filled."""
 
-    def select(self, selection: Selection) -> "Labels":
+    def select(self, selection: Selection) -> "SelfAttentionCache":
         """Return the cache of the chosen extensions; this one is used up."""
 
-    def copied(self) -> "Labels":
+    def copied(self) -> "SelfAttentionCache":
         """Return a cache in memory of its own."""
 
 
-def empty_labels(attentions: Sequence[Any], x: torch.Tensor) -> Labels:
+def empty_labels(attentions: Sequence[Any], x: torch.Tensor) -> SelfAttentionCache:
     """Return a cache without positions, for one hypothesis an utterance.
 
     Args:
@@ -85,9 +85,8 @@ class LabelCache:
     layers: list[KeysValues]  # (n or more rows, room for positions, h, d), ...
     length: int  # ... of which so many positions are filled
     rows: torch.Tensor  # (n,) the row of each hypothesis, on the CPU
-    to_rows: torch.Tensor | None = (
-        None  # (n,) the hypothesis of each row; None: the same
-    )
+    # (n,) the hypothesis of each row; None: the same
+    to_rows: torch.Tensor | None = None
     from_rows: torch.Tensor | None = None  # (n,) `rows`, on the device of the cache
 
     @classmethod
@@ -105,11 +104,11 @@ class LabelCache:
         return cls(layers, 0, torch.arange(len(x)))
 
     def layer(self, number: int) -> KeysValues:
-        """See :class:`Labels`."""
+        """See :class:`SelfAttentionCache`."""
         return self.layers[number]
 
     def with_room(self, count: int = 1) -> "LabelCache":
-        """See :class:`Labels`."""
+        """See :class:`SelfAttentionCache`."""
         room = self.layers[0].keys.size(1)
         if self.length + count <= room:
             return self
@@ -119,7 +118,7 @@ class LabelCache:
         return self
 
     def filled(self, count: int = 1) -> "LabelCache":
-        """See :class:`Labels`."""
+        """See :class:`SelfAttentionCache`."""
         return replace(self, length=self.length + count)
 
     def select(self, selection: Selection) -> "LabelCache":
@@ -143,7 +142,7 @@ class LabelCache:
         return LabelCache(layers, self.length, rows, to_rows, from_rows)
 
     def copied(self) -> "LabelCache":
-        """See :class:`Labels`."""
+        """See :class:`SelfAttentionCache`."""
         layers = [KeysValues(*(values.clone() for values in kv)) for kv in self.layers]
         return replace(self, layers=layers)
 
@@ -212,11 +211,11 @@ class GatheredLabels:
         return cls(x.new_empty(len(attentions), 2, len(x), h, 0, d), 0)
 
     def layer(self, number: int) -> KeysValues:
-        """See :class:`Labels`."""
+        """See :class:`SelfAttentionCache`."""
         return KeysValues(*(self.memory[number, i].transpose(1, 2) for i in (0, 1)))
 
     def with_room(self, count: int = 1) -> "GatheredLabels":
-        """See :class:`Labels`."""
+        """See :class:`SelfAttentionCache`."""
         *shape, room, d = self.memory.shape
         if self.length + count <= room:
             return self
@@ -226,11 +225,11 @@ class GatheredLabels:
         return GatheredLabels(fresh, self.length)
 
     def filled(self, count: int = 1) -> "GatheredLabels":
-        """See :class:`Labels`."""
+        """See :class:`SelfAttentionCache`."""
         return replace(self, length=self.length + count)
 
     def select(self, selection: Selection) -> "GatheredLabels":
-        """See :class:`Labels`."""
+        """See :class:`SelfAttentionCache`."""
         return self.take(selection.parents)
 
     def take(self, rows: torch.Tensor) -> "GatheredLabels":
@@ -238,5 +237,5 @@ class GatheredLabels:
         return replace(self, memory=self.memory.index_select(2, rows))
 
     def copied(self) -> "GatheredLabels":
-        """See :class:`Labels`."""
+        """See :class:`SelfAttentionCache`."""
         return replace(self, memory=self.memory.clone())

@@ -32,7 +32,7 @@ from espnet_lenbias.scorers.base import (
     Selection,
     log_probs,
 )
-from espnet_lenbias.scorers.label_cache import Labels, empty_labels
+from espnet_lenbias.scorers.label_cache import SelfAttentionCache, empty_labels
 from espnet_lenbias.scorers.products import lay_out, linear
 
 # the label that ESPnet's transformer LM takes for padding and does not attend to
@@ -93,7 +93,7 @@ class BatchedRNNLM:
 class TransformerLMState(NamedTuple):
     """The state of a transformer LM."""
 
-    labels: Labels
+    labels: SelfAttentionCache
 
 
 def is_transformer_lm(lm: Any) -> bool:
@@ -178,7 +178,7 @@ class CachedTransformerLM:
 def _layer(
     layer: EncoderLayer,
     x: torch.Tensor,
-    labels: Labels,
+    labels: SelfAttentionCache,
     number: int,
     mask: torch.Tensor,
     count: int,

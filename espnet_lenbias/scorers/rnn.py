@@ -22,7 +22,7 @@ from espnet_lenbias.scorers.base import (
     log_probs,
 )
 from espnet_lenbias.scorers.products import lay_out, linear, lstm_cell
-from espnet_lenbias.scorers.rnn_frames import RNNFrames, frames_of, taken
+from espnet_lenbias.scorers.rnn_frames import RNNFrames, rnn_frames_of, taken
 
 
 class RNNDecoderState(NamedTuple):
@@ -61,7 +61,7 @@ class BatchedRNN:
         zeros = encoder_output.x.new_zeros(len(encoder_output), self.decoder.dunits)
         n_layers, is_lstm = self.decoder.dlayers, self.decoder.dtype == "lstm"
         return RNNDecoderState(
-            frames_of(self.decoder.att_list[0], encoder_output),
+            rnn_frames_of(self.decoder.att_list[0], encoder_output),
             [zeros] * n_layers,
             [zeros if is_lstm else None] * n_layers,
             0,

@@ -1,8 +1,8 @@
 """The attention of an RNN decoder to the frames of all utterances.
 
-:class:`ByUtterance` asks an attention for each utterance, of any of ESPnet's types;
-:class:`LocationGrid` computes what ESPnet's `AttLoc` does for all utterances at once, on
-devices that prefer few large operations. See :mod:`.cells`.
+:class:`RNNFramesByUtterance` asks an attention for each utterance, of any of ESPnet's
+types; :class:`LocationGrid` computes what ESPnet's `AttLoc` does for all utterances at
+once, on devices that prefer few large operations. See :mod:`.cells`.
 
 H is the size of a layer, U the dimension of the attention; A and W are the sizes of the
 grid and the other symbols those of :mod:`.base`.
@@ -59,9 +59,9 @@ class RNNFrames(Protocol):
         """Return the frames of the chosen extensions, and which rows these go on from."""
 
 
-def frames_of(
+def rnn_frames_of(
     attention: torch.nn.Module, encoder_output: EncoderOutput
-) -> "ByUtterance | LocationGrid":
+) -> "RNNFramesByUtterance | LocationGrid":
     """Return the frames of B utterances before the first label.
 
     Args:
@@ -71,11 +71,13 @@ def frames_of(
     if prefers_grid(encoder_output.x.device) and type(attention) is AttLoc:
         return LocationGrid.of(attention, encoder_output)
     utts = [encoder_output.frames(b) for b in range(len(encoder_output))]
-    return ByUtterance([attention_to(frames, attention) for frames in utts], {})
+    return RNNFramesByUtterance(
+        [attention_to(frames, attention) for frames in utts], {}
+    )
 
 
 @dataclass(frozen=True)
-class ByUtterance:
+class RNNFramesByUtterance:
     """Each utterance's hypotheses attend to its own frames, without padding."""
 
     attentions: list[Attention]  # one for each utterance
@@ -107,7 +109,9 @@ class ByUtterance:
         longest = max(attention.n_frames for attention in self.attentions)
         return attention_of_all(weights, longest)
 
-    def select(self, selection: Selection) -> tuple["ByUtterance", torch.Tensor]:
+    def select(
+        self, selection: Selection
+    ) -> tuple["RNNFramesByUtterance", torch.Tensor]:
         """See :class:`RNNFrames`."""
         past = {}
         for span in selection.spans:

@@ -42,7 +42,11 @@ from espnet_lenbias.scorers.base import (
     widened,
 )
 from espnet_lenbias.scorers.frames import Frames, frames_of
-from espnet_lenbias.scorers.label_cache import KeysValues, Labels, empty_labels
+from espnet_lenbias.scorers.label_cache import (
+    KeysValues,
+    SelfAttentionCache,
+    empty_labels,
+)
 from espnet_lenbias.scorers.products import lay_out, linear
 
 
@@ -50,7 +54,7 @@ class TransformerDecoderState(NamedTuple):
     """What is cached."""
 
     frames: Frames
-    labels: Labels
+    labels: SelfAttentionCache
 
 
 def supports(decoder: Any) -> bool:
@@ -154,7 +158,7 @@ class CachedTransformer:
 def _layer(
     layer: DecoderLayer,
     x: torch.Tensor,
-    labels: Labels,
+    labels: SelfAttentionCache,
     number: int,
     frames: Frames,
     spans: list[Span],

@@ -29,11 +29,15 @@ from espnet_lenbias.scorers.base import (
     widened,
 )
 from espnet_lenbias.scorers.frames import Frames, frames_of
-from espnet_lenbias.scorers.label_cache import KeysValues, Labels, empty_labels
+from espnet_lenbias.scorers.label_cache import (
+    KeysValues,
+    SelfAttentionCache,
+    empty_labels,
+)
 from espnet_lenbias.scorers.products import label_product, lay_out, linear
 
 
-class Attention(NamedTuple):
+class WhisperAttention(NamedTuple):
     """The modules of a Whisper attention by the names that ESPnet's have."""
 
     h: int
@@ -46,7 +50,7 @@ class Attention(NamedTuple):
     k_norm: torch.nn.Module = torch.nn.Identity()
 
     @classmethod
-    def of(cls, attention: Any) -> "Attention":
+    def of(cls, attention: Any) -> "WhisperAttention":
         """Name the modules of a `whisper.model.MultiHeadAttention`."""
         query, h = attention.query, attention.n_head
         size = query.out_features // h
@@ -58,7 +62,7 @@ class WhisperDecoderState(NamedTuple):
 
     embedding: torch.Tensor  # (V, D): ESPnet puts an expanded one together at each use
     frames: Frames
-    labels: Labels
+    labels: SelfAttentionCache
 
 
 def supports(decoder: Any) -> bool:
@@ -108,8 +112,10 @@ class CachedWhisper:
 
     def __init__(self, decoder: OpenAIWhisperDecoder):
         self.decoder = decoder.decoders
-        self._self_attn = [Attention.of(b.attn) for b in self.decoder.blocks]
-        self._cross_attn = [Attention.of(b.cross_attn) for b in self.decoder.blocks]
+        self._self_attn = [WhisperAttention.of(b.attn) for b in self.decoder.blocks]
+        self._cross_attn = [
+            WhisperAttention.of(b.cross_attn) for b in self.decoder.blocks
+        ]
 
     def start(self, encoder_output: EncoderOutput) -> WhisperDecoderState:
         """Compute keys and values of the encoder output, once for all positions."""
@@ -151,7 +157,7 @@ class CachedWhisper:
         self,
         number: int,
         x: torch.Tensor,
-        labels: Labels,
+        labels: SelfAttentionCache,
         frames: Frames,
         spans: list[Span],
         count: int,
@@ -191,7 +197,7 @@ class CachedWhisper:
 
 
 def _attend_frames(
-    attention: Attention,
+    attention: WhisperAttention,
     x: torch.Tensor,
     frames_kv: list[KeysValues],
     spans: list[Span],

@@ -42,7 +42,7 @@ class Beam:
         self,
         selection: Selection,
         q: torch.Tensor,
-        label_scores: Mapping[str, torch.Tensor],
+        by_scorer: Mapping[str, torch.Tensor],
         hs: torch.Tensor | None = None,
         attended: torch.Tensor | None = None,
     ) -> "Beam":
@@ -51,7 +51,7 @@ class Beam:
         Args:
             selection: Which.
             q: (n, V) scores of all extensions.
-            label_scores: Scorer name -> (n, V) log-prob of each label at this position.
+            by_scorer: Scorer name -> (n, V) log-prob of each label at this position.
             hs: (n, D) decoder states at this position.
             attended: (n, T) attention that each frame has got, this position counted.
         """
@@ -71,7 +71,7 @@ class Beam:
             q=q[parents, labels],
             scores={
                 name: self.scores[name][parents] + s[parents, labels]
-                for name, s in label_scores.items()
+                for name, s in by_scorer.items()
             },
             spans=selection.spans,
             hs=hs,

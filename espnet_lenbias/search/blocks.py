@@ -12,8 +12,9 @@ import torch
 from espnet_lenbias.scorers import EncoderOutput, Prefixes
 from espnet_lenbias.scorers.extend import extend, keep
 from espnet_lenbias.search.beam import Beam, first_beam
+from espnet_lenbias.search.ended import EndedHypotheses
 from espnet_lenbias.search.fetch import Fetched, fetch, select
-from espnet_lenbias.search.hypotheses import EndedHypotheses, Hypothesis
+from espnet_lenbias.search.hypotheses import Hypothesis
 from espnet_lenbias.search.length_limits import LengthLimits
 from espnet_lenbias.search.pruning import Grid
 from espnet_lenbias.search.scoring import (
@@ -66,7 +67,7 @@ class BlockDecoding:
         self._primer_length = len(primer)
         self._allow_repetition = allow_repetition
         self._confirmed = SearchState(
-            first_beam(setup.adapters, x, primers, limit, setup.label_scores),
+            first_beam(setup.adapters, x, primers, limit, setup.keep_label_scores),
             torch.empty(1, 0, dtype=torch.long),
             {name: a.start(encoder_output) for name, a in setup.adapters.items()},
             setup.rule.start(1, x.device),

@@ -36,7 +36,7 @@ class ExplicitLengthRule:
         "running",
         "best_final",
     )
-    coverage: ClassVar[None] = None
+    coverage_options: ClassVar[None] = None
 
     options: ExplicitLengthOptions
     beam_size: int  # K
@@ -50,7 +50,7 @@ class ExplicitLengthRule:
         zeros, winner = torch.zeros_like(best[:, 0]), early_stop.no_winner(n_utts)
         return ExplicitLengthState(zeros, best, winner)
 
-    def may_end(self, label_scores: torch.Tensor) -> None:
+    def may_end(self, weighted: torch.Tensor) -> None:
         """Any hypothesis may end anywhere: there is nothing to tune."""
         return None
 

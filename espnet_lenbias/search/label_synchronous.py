@@ -12,15 +12,11 @@ import torch
 from espnet_lenbias.espnet_compat import BeamSearch, ScorerInterface
 from espnet_lenbias.options.repeat_limit import RepeatLimit
 from espnet_lenbias.options.values import count, number, switch, whole
-from espnet_lenbias.scorers import (
-    Adapter,
-    EncoderOutput,
-    adapter_for,
-    n_positions,
-)
+from espnet_lenbias.scorers import Adapter, EncoderOutput, adapter_for
 from espnet_lenbias.scorers.precision import can_be_lowered, lowered
 from espnet_lenbias.search.halves import decode_together
 from espnet_lenbias.search.hypotheses import Hypothesis, nothing_heard
+from espnet_lenbias.search.input_checks import checked_frames, room_behind
 from espnet_lenbias.search.length_limits import LengthLimits, length_limits
 from espnet_lenbias.search.log_best import log_best
 from espnet_lenbias.search.primers import primers_of
@@ -197,18 +193,14 @@ class LabelSynchronousSearch(BeamSearch):
             ValueError: Shapes, lengths or primers that do not fit together.
         """
         batched = x.dim() == 3
-        _check_shapes(x, pre_x)
-        if not batched:
-            x, pre_x = x.unsqueeze(0), None if pre_x is None else pre_x.unsqueeze(0)
-        lengths = _lengths("x_lengths", x, x_lengths)
-        pre_lengths = None
-        if pre_x is not None:
-            pre_lengths = _lengths("pre_x_lengths", pre_x, pre_x_lengths)
-        encoder_output = EncoderOutput(x, lengths, pre_x, pre_lengths)
-        primers = primers_of(self.hyp_primer, self.sos, len(x))
+        encoder_output = checked_frames(x, pre_x, x_lengths, pre_x_lengths)
+        primers = primers_of(self.hyp_primer, self.sos, len(encoder_output))
+        n_frames = encoder_output.pre_lengths or encoder_output.lengths
         limits = [
-            length_limits(n, maxlenratio, minlenratio, self._room(primer))
-            for n, primer in zip(pre_lengths or lengths, primers)
+            length_limits(
+                n, maxlenratio, minlenratio, room_behind(primer, self.scorers)
+            )
+            for n, primer in zip(n_frames, primers)
         ]
         results = self._search_groups(encoder_output, primers, limits)
         for b, hyps in enumerate(results):
@@ -237,7 +229,7 @@ class LabelSynchronousSearch(BeamSearch):
                 self.pre_beam_size,
                 self.pre_beam_score_key,
             )
-        wants_attention = self.rule.coverage is not None
+        wants_attention = self.rule.coverage_options is not None
         adapters = {
             name: adapter_for(
                 name,
@@ -265,7 +257,7 @@ class LabelSynchronousSearch(BeamSearch):
             nbest=self.options.nbest,
             label_smoothing=self._smoothed(),
             repeat_limit=self.repeat_limit,
-            label_scores=self.keep_label_scores,
+            keep_label_scores=self.keep_label_scores,
         )
 
     def _smoothed(self) -> dict[str, float]:
@@ -310,25 +302,6 @@ class LabelSynchronousSearch(BeamSearch):
                     hyp.steps, hyp.stopped = trace.steps, trace.stopped
         return results
 
-    def _room(self, primer: list[int]) -> int | None:
-        """Return how many labels the scorers have positions for; None: any number.
-
-        Raises:
-            ValueError: The primer takes all of them.
-        """
-        positions = [
-            n for n in map(n_positions, self.scorers.values()) if n is not None
-        ]
-        if not positions:
-            return None
-        room = min(positions) - len(primer)
-        if room < 1:
-            raise ValueError(
-                f"a primer of {len(primer)} labels leaves no room for a text: the decoder "
-                f"has {min(positions)} positions"
-            )
-        return room
-
 
 def _nothing() -> None:
     """Stand for the constructor of a class that has none of its own."""
@@ -336,29 +309,3 @@ def _nothing() -> None:
 
 def _gives_attention(adapter: Adapter) -> bool:
     return getattr(adapter, "return_attention", False)
-
-
-def _check_shapes(x: torch.Tensor, pre_x: torch.Tensor | None) -> None:
-    """Verify that frames are those of an utterance, or of the utterances of a batch."""
-    if x.dim() not in (2, 3):
-        raise ValueError(f"x must be (T, D) or (B, T, D), not {tuple(x.shape)}")
-    if pre_x is None:
-        return
-    if pre_x.dim() != x.dim() or pre_x.shape[:-2] != x.shape[:-2]:
-        raise ValueError(
-            f"pre_x must be frames of the same utterances as x, {tuple(x.shape)}, not "
-            f"{tuple(pre_x.shape)}"
-        )
-
-
-def _lengths(name: str, x: torch.Tensor, lengths: torch.Tensor | None) -> list[int]:
-    """Return the frames of each utterance of (B, T, D), checked."""
-    n_utts, longest = x.shape[:2]
-    if lengths is None:
-        return [longest] * n_utts
-    n_frames = torch.as_tensor(lengths).tolist()
-    if len(n_frames) != n_utts or any(not 0 <= n <= longest for n in n_frames):
-        raise ValueError(
-            f"{name} must be {n_utts} numbers from 0 to {longest}, not {n_frames}"
-        )
-    return n_frames

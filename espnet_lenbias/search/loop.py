@@ -17,8 +17,9 @@ from espnet_lenbias.scorers import EncoderOutput, Selection
 from espnet_lenbias.scorers.base import make_spans
 from espnet_lenbias.search import heuristics
 from espnet_lenbias.search.beam import first_beam
+from espnet_lenbias.search.ended import EndedHypotheses
 from espnet_lenbias.search.fetch import Fetched, fetch, select
-from espnet_lenbias.search.hypotheses import EndedHypotheses, Hypothesis
+from espnet_lenbias.search.hypotheses import Hypothesis
 from espnet_lenbias.search.length_limits import LengthLimits
 from espnet_lenbias.search.pruning import Grid
 from espnet_lenbias.search.rules import Decision
@@ -65,7 +66,7 @@ class BatchDecoding:
             encoder_output.x,
             primers,
             setup.repeat_limit,
-            setup.label_scores,
+            setup.keep_label_scores,
         )
         self.ended = EndedHypotheses()
         # of utterances in which nothing could end: made to end where they stood
@@ -142,7 +143,7 @@ class BatchDecoding:
 
     def _coverage(self, scores: LabelScores, grid: Grid) -> torch.Tensor | None:
         """Return the coverage term of the hypotheses, (n,), if the rule wants one."""
-        options = self.setup.rule.coverage
+        options = self.setup.rule.coverage_options
         if options is None or scores.attended is None:
             return None
         n_frames = grid.repeat([self.n_frames[span.utt] for span in self.beam.spans])

@@ -24,6 +24,7 @@ from espnet_lenbias.scorers import EncoderOutput
 from espnet_lenbias.search.beam_search import ExplicitLengthBeamSearch
 from espnet_lenbias.search.blocks import BlockDecoding
 from espnet_lenbias.search.hypotheses import Hypothesis
+from espnet_lenbias.search.input_checks import room_behind
 from espnet_lenbias.search.length_limits import length_limits
 from espnet_lenbias.search.primers import primers_of
 
@@ -102,7 +103,7 @@ class OnlineExplicitLengthBeamSearch(ExplicitLengthBeamSearch):
             self._decoding = BlockDecoding(
                 self.setup(), encoder_output, primer, allow_repetition
             )
-        room = self._room(primer)
+        room = room_behind(primer, self.scorers)
         limits = length_limits(len(frames), maxlenratio, minlenratio, room)
         self._decoding.search_block(encoder_output, limits)
         self._partial = self._decoding.partial_results()

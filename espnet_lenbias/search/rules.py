@@ -44,8 +44,8 @@ class EndingRule(Protocol):
         """The lists of :class:`espnet_lenbias.Trace` that a decision's row fills."""
 
     @property
-    def coverage(self) -> Coverage | None:
-        """The coverage term that `step` is to be given; None: none."""
+    def coverage_options(self) -> Coverage | None:
+        """Those of the coverage term that `step` is to be given; None: none."""
 
     def start(self, n_utts: int, device: torch.device) -> Any:
         """Return the state of `n_utts` slots in which nothing has ended.
@@ -55,11 +55,11 @@ class EndingRule(Protocol):
             device: That of the scores; a rule that decides on the CPU has its state there.
         """
 
-    def may_end(self, label_scores: torch.Tensor) -> torch.Tensor | None:
+    def may_end(self, weighted: torch.Tensor) -> torch.Tensor | None:
         """Tell which hypotheses may end at this position.
 
         Args:
-            label_scores: (n, V) weighted log-probs of the labels at this position.
+            weighted: (n, V) weighted log-probs of the labels at this position.
 
         Returns:
             (n,) bool; None: all of them.
@@ -81,7 +81,8 @@ class EndingRule(Protocol):
                 what must not be chosen.
             grid: Which rows belong to which slot.
             length: N.
-            coverage: (n,) coverage term of the hypotheses, if `coverage` asks for one.
+            coverage: (n,) coverage term of the hypotheses; None: there are no
+                `coverage_options`.
 
         Returns:
             The state after this position, and the decision. The state that was passed

@@ -33,7 +33,7 @@ class SearchSetup:
         label_smoothing: Scorer name -> the label smoothing that is taken out of its
             log-probs; others keep theirs.
         repeat_limit: How often a cycle of labels may repeat; None: as often as it likes.
-        label_scores: Whether they carry the score of each label.
+        keep_label_scores: Whether hypotheses carry the score of each label.
     """
 
     adapters: Mapping[str, Adapter]
@@ -45,4 +45,4 @@ class SearchSetup:
     nbest: int | None
     label_smoothing: Mapping[str, float] = field(default_factory=dict)
     repeat_limit: RepeatLimit | None = None
-    label_scores: bool = False
+    keep_label_scores: bool = False

@@ -33,8 +33,8 @@ class SimpleRule:
     eos: int  # the end label
 
     @property
-    def coverage(self) -> Coverage | None:
-        """The coverage term of the search's options."""
+    def coverage_options(self) -> Coverage | None:
+        """See :meth:`EndingRule.coverage_options`."""
         return self.options.coverage
 
     @property
@@ -54,12 +54,12 @@ class SimpleRule:
             (),
         )
 
-    def may_end(self, label_scores: torch.Tensor) -> torch.Tensor | None:
+    def may_end(self, weighted: torch.Tensor) -> torch.Tensor | None:
         """Tell which hypotheses `eos_threshold` lets end."""
         threshold = self.options.eos_threshold
         if threshold is None:
             return None
-        return heuristics.may_end(label_scores, self.eos, threshold)
+        return heuristics.may_end(weighted, self.eos, threshold)
 
     def step(
         self,

@@ -14,7 +14,7 @@ from espnet2.text.sentencepiece_tokenizer import SentencepiecesTokenizer
 
 from espnet_lenbias import OptionError, Speech2Text, use_search
 from espnet_lenbias.bin import asr_inference, mt_inference
-from espnet_lenbias.inference.word_pieces import check_order_of_pieces
+from espnet_lenbias.inference.word_pieces import check_word_pieces
 from espnet_lenbias.options.espnet_tools import ASR, ASR_STREAMING, MT, S2T, SLU, ST
 from espnet_lenbias.options.train_config import task_of
 from tests.bundled import bundled
@@ -454,5 +454,5 @@ def test_the_order_of_word_pieces(change, warned, pieces, caplog):
     path, tokens = pieces
     tokenizer = SentencepiecesTokenizer(path)
     converter = SimpleNamespace(token_list=change(tokens))
-    check_order_of_pieces(SimpleNamespace(tokenizer=tokenizer, converter=converter))
+    check_word_pieces(SimpleNamespace(tokenizer=tokenizer, converter=converter))
     assert (f"the pieces of bpemodel {path} in another order" in caplog.text) == warned

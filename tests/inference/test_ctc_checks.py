@@ -7,22 +7,7 @@ import yaml
 
 from espnet_lenbias import OptionError, mt, st
 from espnet_lenbias.inference import asr, s2t, slu
-from espnet_lenbias.inference.ctc_checks import train_config
 from tests.releases import needs_s2t_of_ctc_alone
-
-
-@pytest.mark.parametrize("options", [{}, {"mt_train_config": "no-such.yaml"}])
-def test_a_config_that_is_not_there_is_left_to_espnet(options):
-    assert train_config(options, "mt") == {}
-
-
-def test_the_config_beside_the_model_counts(tmp_path):
-    (tmp_path / "config.yaml").write_text("model: discrete_asr\n")
-    options = {"mt_model_file": str(tmp_path / "valid.acc.ave.pth")}
-    assert train_config(options, "mt") == {"model": "discrete_asr"}
-    (tmp_path / "other.yaml").write_text("model: mt\n")
-    options["mt_train_config"] = str(tmp_path / "other.yaml")
-    assert train_config(options, "mt") == {"model": "mt"}
 
 
 @pytest.mark.parametrize(

@@ -417,7 +417,7 @@ def test_a_model_without_a_tokenizer_has_times_of_labels(build, waves):
 
 
 def test_a_decoder_whose_attention_is_not_known(build, monkeypatch):
-    monkeypatch.setattr(times_module, "listens", lambda decoder: False)
+    monkeypatch.setattr(times_module, "has_known_attention", lambda decoder: False)
     assert build(times=True)  # by CTC
     with pytest.raises(OptionError, match="the attention of a TransformerDecoder noth"):
         build(times="attention")

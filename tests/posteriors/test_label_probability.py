@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 
 from espnet_lenbias.posteriors.label_probability import (
-    label_positions,
     label_probabilities,
-    labels_that_say,
     mean_probability,
     products_of_words,
     word_probabilities,
-    words_of_labels,
 )
 from tests.toys import logs
 
@@ -39,19 +36,6 @@ def test_labels_that_are_no_output_are_left_out():
     )
 
 
-def test_positions_of_labels():
-    """Of labels that stand twice the last ones count, as nothing but beginnings is cut."""
-    assert label_positions([SOS, 1, BLANK, 2, 2, EOS], [1, 2, 2]) == [1, 3, 4]
-    assert label_positions([SOS, 1, 2, 1, EOS], [2, 1]) == [2, 3]
-    assert label_positions([SOS, EOS], []) == []
-
-
-def test_spaces_say_nothing():
-    text_of = "".join
-    assert labels_that_say(["A", " ", "B", "C"], text_of) == [True, False, True, True]
-    assert labels_that_say([], text_of) == []
-
-
 def test_a_score_above_zero_is_certain_and_no_more():
     """A length bonus can make one so."""
     assert label_probabilities([SOS, 1, EOS], [0.7, -1.0], [1]).tolist() == [1.0]
@@ -66,32 +50,6 @@ def test_where_only_the_sum_is_known_all_labels_have_the_geometric_mean():
     score = math.log(0.5 * 0.8 * 0.9)
     assert mean_probability(score, 3, 2) == pytest.approx([0.36 ** (1 / 3)] * 2)
     assert mean_probability(2.0, 3, 1).tolist() == [1.0]
-
-
-def pieces(tokens):
-    return "".join(tokens).replace("▁", " ").strip()
-
-
-def letters(tokens):
-    return "".join(tokens).replace("<space>", " ")
-
-
-@pytest.mark.parametrize(
-    "tokens, text_of, places",
-    [
-        (["▁the", "▁c", "at"], pieces, [0, 1, 1]),
-        (["a", "<space>", "b", "c"], letters, [0, 0, 1, 1]),
-        (["the", "cat"], " ".join, [0, 1]),
-        ([], pieces, []),
-    ],
-)
-def test_words_of_labels(tokens, text_of, places):
-    n_words = len(text_of(tokens).split())
-    assert words_of_labels(tokens, n_words, text_of) == places
-
-
-def test_texts_that_do_not_grow_word_by_word():
-    assert words_of_labels(["b", "a"], 2, lambda tokens: " ".join(tokens[1:])) is None
 
 
 def test_a_word_has_the_mean_of_its_labels():

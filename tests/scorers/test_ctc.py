@@ -9,7 +9,7 @@ import torch
 from espnet_lenbias.scorers import ctc_prefixes
 from espnet_lenbias.scorers.ctc_prefixes import (
     Forward,
-    OfUtterance,
+    UtteranceProbs,
     empty_prefixes,
     extended_prefixes,
     prefix_scores,
@@ -41,9 +41,11 @@ def paths(probs) -> list[list[tuple[tuple[int, ...], tuple[int, ...], float]]]:
 
 
 def forward_of(probs: torch.Tensor, prefix: tuple[int, ...]) -> Forward:
-    forward = empty_prefixes(OfUtterance(probs), 1)
+    forward = empty_prefixes(UtteranceProbs(probs), 1)
     for label in prefix:
-        forward = extended_prefixes(forward, OfUtterance(probs), torch.tensor([label]))
+        forward = extended_prefixes(
+            forward, UtteranceProbs(probs), torch.tensor([label])
+        )
     return forward
 
 
@@ -67,7 +69,7 @@ def test_prefix_scores_sum_the_paths_that_begin_with_the_prefix(
 ):
     monkeypatch.setattr(ctc_prefixes, "_PICK_BELOW", pick_below)
     labels = None if wanted is None else torch.tensor(wanted)
-    psi = prefix_scores(forward_of(probs, prefix), OfUtterance(probs), labels)
+    psi = prefix_scores(forward_of(probs, prefix), UtteranceProbs(probs), labels)
     assert psi.shape == (1, V)
     for label in range(1, V):
         longer = (*prefix, label)
@@ -78,16 +80,20 @@ def test_prefix_scores_sum_the_paths_that_begin_with_the_prefix(
 
 
 def test_hypotheses_do_not_mix(probs):
-    together = empty_prefixes(OfUtterance(probs), 2)
+    together = empty_prefixes(UtteranceProbs(probs), 2)
     for labels in [(1, 2), (1, 1), (3, 1)]:
-        together = extended_prefixes(together, OfUtterance(probs), torch.tensor(labels))
+        together = extended_prefixes(
+            together, UtteranceProbs(probs), torch.tensor(labels)
+        )
     alone = [forward_of(probs, (1, 1, 3)), forward_of(probs, (2, 1, 1))]
     for value, *parts in zip(together, *alone):
         torch.testing.assert_close(value, torch.cat(parts))
     wanted = torch.tensor([[1, 2], [3, 1]])
-    psi = [prefix_scores(f, OfUtterance(probs), w[None]) for f, w in zip(alone, wanted)]
+    psi = [
+        prefix_scores(f, UtteranceProbs(probs), w[None]) for f, w in zip(alone, wanted)
+    ]
     torch.testing.assert_close(
-        prefix_scores(together, OfUtterance(probs), wanted), torch.cat(psi)
+        prefix_scores(together, UtteranceProbs(probs), wanted), torch.cat(psi)
     )
 
 
@@ -110,5 +116,5 @@ def test_labels_that_are_next_to_impossible():
     probs = log_probs.double().exp()
     forward = forward_of(probs, (1, 2))
     assert forward.either[0].tolist() == [-math.inf, -math.inf, -1200.0]
-    psi = prefix_scores(forward_of(probs, (1,)), OfUtterance(probs), None)
+    psi = prefix_scores(forward_of(probs, (1,)), UtteranceProbs(probs), None)
     assert psi[0, 2].item() == pytest.approx(-1200.0)

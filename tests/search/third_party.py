@@ -15,7 +15,7 @@ class FirstEndRule:
     """Stop at the first position at which a hypothesis ends; rank by the score q."""
 
     trace_columns = ("kept", "running", "best_final")
-    coverage = None
+    coverage_options = None
 
     def __init__(self, beam_size, eos):
         self.beam_size = beam_size
@@ -24,7 +24,7 @@ class FirstEndRule:
     def start(self, n_utts, device):
         return torch.full((n_utts,), -math.inf, dtype=torch.float64, device=device)
 
-    def may_end(self, label_scores):
+    def may_end(self, weighted):
         return None  # any hypothesis, anywhere
 
     def step(self, best, q, grid, length, coverage):

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from espnet_lenbias.alignment.attention import AttentionWeights
 from espnet_lenbias.espnet_compat import (
     BaseTransformerDecoder,
     MultiHeadedAttention,
@@ -26,24 +26,23 @@ from espnet_lenbias.espnet_compat import (
 # ESPnet's name for the attention of a transformer's labels to the frames.
 _TO_FRAMES = "src_attn"
 
-Floats = NDArray[np.floating]
 
-
-def listens(decoder: Any) -> bool:
+def has_known_attention(decoder: Any) -> bool:
     """Tell whether a decoder has an attention to the frames that can be asked for."""
     if isinstance(decoder, RNNDecoder):
-        return decoder.num_encs == 1 and not isinstance(decoder.att_list[0], NoAtt)
+        one_encoder = bool(decoder.num_encs == 1)
+        return one_encoder and not isinstance(decoder.att_list[0], NoAtt)
     return isinstance(decoder, BaseTransformerDecoder | OpenAIWhisperDecoder)
 
 
 @torch.no_grad()
 def attention_along(
     decoder: Any, x: torch.Tensor, labels: Sequence[int], whisper_model: str = ""
-) -> Floats:
+) -> AttentionWeights:
     """Return the attention to the frames at each position of a text.
 
     Args:
-        decoder: One that :func:`listens`.
+        decoder: One that :func:`has_known_attention`.
         x: (T, D) encoder output of an utterance.
         labels: (N,) what the decoder is given: start label or primer, then the text.
         whisper_model: The name of the checkpoint of Whisper's that it is made of, if
@@ -69,7 +68,7 @@ def attention_along(
         for name, [weights] in found.items()
         if isinstance(decoder, RNNDecoder) or name.endswith(_TO_FRAMES)
     ]
-    attention: Floats = torch.cat(heads).numpy()
+    attention: AttentionWeights = torch.cat(heads).numpy()
     return attention
 
 
@@ -116,9 +115,11 @@ def _weights_shown(decoder: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _cross_attention(decoder: Any, whisper_model: str) -> Iterator[list[Floats]]:
+def _cross_attention(
+    decoder: Any, whisper_model: str
+) -> Iterator[list[AttentionWeights]]:
     """Collect the attention of Whisper's layers, (H, N, T) each, in the context."""
-    found: list[Floats] = []
+    found: list[AttentionWeights] = []
 
     def collect(
         heads: torch.Tensor, layer: Any, given: tuple[Any, ...], _: Any

@@ -9,7 +9,10 @@ import torch
 from espnet2.asr.decoder.rnn_decoder import RNNDecoder
 from espnet2.asr.decoder.transformer_decoder import TransformerDecoder
 
-from espnet_lenbias.scorers.listening import attention_along, listens
+from espnet_lenbias.inference.decoder_attention import (
+    attention_along,
+    has_known_attention,
+)
 from tests.scorers.test_adapters import EOS, D, V, sharpened
 from tests.scorers.test_rnn import ATTENTIONS, make_decoder
 
@@ -67,7 +70,7 @@ def test_attention_in_one_kernel_is_asked_for_weights(x):
 def test_an_rnn_has_what_it_attends_to_label_by_label(x, atype):
     """ESPnet's scorer keeps the attention of the last label in its state."""
     decoder = make_decoder(atype)
-    assert listens(decoder)
+    assert has_known_attention(decoder)
     found = attention_along(decoder, x, LABELS)
     n_heads = 2 if atype.startswith("multi_head") else 1
     assert found.shape == (n_heads, len(LABELS), T)
@@ -95,12 +98,12 @@ def test_labels_are_those_that_are_given(x):
     assert sampling.sampling_probability == 1.0
 
 
-def test_who_listens():
-    assert listens(make_transformer())
-    assert not listens(make_decoder("noatt"))
-    assert not listens(RNNDecoder(V, D, num_encs=2, att_conf=TWO_ENCODERS))
-    assert not listens(torch.nn.Linear(2, 2))
-    assert not listens(None)
+def test_whose_attention_is_known():
+    assert has_known_attention(make_transformer())
+    assert not has_known_attention(make_decoder("noatt"))
+    assert not has_known_attention(RNNDecoder(V, D, num_encs=2, att_conf=TWO_ENCODERS))
+    assert not has_known_attention(torch.nn.Linear(2, 2))
+    assert not has_known_attention(None)
 
 
 TWO_ENCODERS = {
@@ -145,7 +148,7 @@ def whisper_decoder(monkeypatch):
     from espnet_lenbias.espnet_compat import OpenAIWhisperDecoder
 
     decoder = sharpened(OpenAIWhisperDecoder(V, D, whisper_model="tiny")).eval()
-    assert listens(decoder)
+    assert has_known_attention(decoder)
     return decoder
 
 
