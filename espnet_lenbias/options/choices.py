@@ -10,6 +10,9 @@ from espnet_lenbias.options.values import count, number, switch, whole
 # They are read before a config is.
 _OF_THE_COMMAND_LINE = ("help", "config")
 
+# How options end that name files and models, of which others tell what is no such name.
+_NAMES = ("_file", "_config", "model_tag")
+
 # Option -> the values that it can have.
 Choices = Mapping[str, Sequence[Any]]
 
@@ -74,6 +77,8 @@ def check_config(parser: argparse.ArgumentParser, config: Mapping[str, Any]) -> 
             number(key, value)
         elif getattr(action.type, "__name__", "") == "str2bool":
             switch(key, value)
+        elif key.endswith(_NAMES):
+            continue
         elif getattr(action.type, "__name__", "") in ("str", "str_or_none"):
             texts = value if isinstance(value, list) and action.nargs else [value]
             for text in texts:

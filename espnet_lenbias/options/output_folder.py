@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import os
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -39,7 +40,8 @@ def make_output_dir(folder: Path) -> None:
     except OSError as e:
         if e.errno in NO_ROOM:
             raise
-        files = [path for path in (folder, *folder.parents) if path.is_file()]
+        # of os.path: a Path raises for a name that is too long
+        files = [path for path in (folder, *folder.parents) if os.path.isfile(path)]
         why = f"{files[0]} is a file" if files else e.strerror
         raise OptionError(
             f"output_dir {folder} cannot be written ({why}): name another folder"

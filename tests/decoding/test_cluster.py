@@ -385,6 +385,7 @@ def test_a_text_is_as_long_as_it_reads(data):
         + ["--data_path_and_name_and_type", f"{data}/wav.scp,other,text"]
         + ["--data_path_and_name_and_type", f"{data}/text,src_text,text"]
     )
+    args.pieces = {}
     lengths = source_lengths(MT, args)
     assert lengths == {key: len(text) for key, text in TEXTS.items()}
     order = decode_parallel.starting_order([[key] for key in TEXTS], lengths)

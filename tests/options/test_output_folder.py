@@ -24,6 +24,13 @@ def test_a_file_is_no_folder(below, tmp_path):
     assert (tmp_path / "file").read_text() == "dear to me"
 
 
+def test_a_name_that_is_too_long(tmp_path):
+    with pytest.raises(
+        OptionError, match="^output_dir .*a cannot be written [(]File n"
+    ):
+        make_output_dir(tmp_path / ("a" * 300))
+
+
 @pytest.mark.parametrize(
     "error, message",
     [
