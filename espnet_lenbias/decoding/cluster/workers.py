@@ -111,6 +111,7 @@ def _cluster(workers: Workers, number: int) -> Iterator["Client"]:
         dask.config.set(settings),
         # A cluster that ends logs each connection that it closes.
         silence_logging_cmgr(logging.ERROR),
+        _callbacks_silenced(),
         _interrupts_held_back() as let_through,
         private_options(workers.where, workers.config) as private,
         cluster_class(workers.where)(
@@ -134,6 +135,22 @@ def _cluster(workers: Workers, number: int) -> Iterator["Client"]:
                 cluster.sync(_kill_workers, cluster, starting)
             raise
     raise ClusterError(problem)
+
+
+@contextmanager
+def _callbacks_silenced() -> Iterator[None]:
+    """Have the loop of Dask's connections not log what one of its callbacks raises.
+
+    What concerns a batch comes back as its error. The rest are commands of a job queue,
+    and connections, that an interrupt has cut off.
+    """
+    logger = logging.getLogger("tornado.application")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 @contextmanager
