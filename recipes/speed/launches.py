@@ -19,7 +19,7 @@ from espnet_lenbias.report.tables import column, markdown_table
 
 SIZES: dict[str, Any] = {"transformer": TransformerSize(), "lstm": LSTMSize()}
 # where a call waits for what it returns
-_AT_END = ("search/hypotheses.py", "search/trace.py")
+_AT_END = ("search/ended.py", "search/trace.py")
 
 OURS = [name for name in SEARCHES if name != "espnet"]
 

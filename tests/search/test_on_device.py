@@ -135,7 +135,7 @@ def on_both(scorers, n_utts=4, **conf):
 
 def waits_of_positions(counts):
     """The waits, without those at the end of a call, for what it returns."""
-    at_end = ("search/hypotheses.py", "search/trace.py")
+    at_end = ("search/ended.py", "search/trace.py")
     return {
         where: n for where, n in counts.waits.items() if not where[0].startswith(at_end)
     }
