@@ -98,11 +98,12 @@ def main(cmd: Sequence[str] | None = None) -> int:
         key = tool.model_options[0]
         config = read_train_config(key, files[key])
         check_train_configs(vars(args))
-        warning = check_input(given, config)
+        warnings = check_input(given, config)
         make_output_dir(own.output_dir)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
-    _warn(warning)
+    for warning in warnings:
+        _warn(warning)
 
     # Here, not above: these load torch and ESPnet.
     from espnet_lenbias.decoding.utterances import reason
@@ -150,7 +151,8 @@ def _explained(
 
     model = load_model(args, tool)
     data, left_out = prepared(model, tool, given.data)
-    _warn(f"{given.source} {left_out}" if left_out else "")
+    if left_out:
+        _warn(f"{given.source} {left_out}")
     return explain(model, data, title, doubtful)
 
 
@@ -183,8 +185,7 @@ def _check_shown(key: str, on_a_page: bool) -> None:
 
 
 def _warn(warning: str) -> None:
-    if warning:
-        print(f"{_PROG}: warning: {warning}", file=sys.stderr)
+    print(f"{_PROG}: warning: {warning}", file=sys.stderr)
 
 
 def decoding_options(

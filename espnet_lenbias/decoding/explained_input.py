@@ -13,13 +13,15 @@ from typing import Any
 from espnet_lenbias.options.audio_files import (
     are_large,
     audio_rate,
+    channel_warning,
     check_audio_file,
     check_rate,
+    length_warning,
     read_audio,
     scale_warning,
     training_types,
 )
-from espnet_lenbias.options.espnet_tools import Tool
+from espnet_lenbias.options.espnet_tools import S2T, Tool
 
 
 @dataclass(frozen=True)
@@ -88,20 +90,26 @@ def input_of(tool: Tool, path: Path | None, text: str | None) -> Input:
     return Input(tool, path, text)
 
 
-def check_input(given: Input, train_config: Mapping[str, Any]) -> str:
-    """Verify that audio is what a model was trained on; return a warning, or "".
+def check_input(given: Input, train_config: Mapping[str, Any]) -> list[str]:
+    """Verify that audio is what a model was trained on; return warnings.
 
     Raises:
         AudioError: The audio is cut off.
         ValueError: It has another sampling rate.
     """
     if given.audio is None:
-        return ""
-    conf = train_config.get("frontend_conf")
-    check_rate(given.audio, audio_rate(given.audio), conf)
+        return []
+    rate, samples = audio_rate(given.audio), given.data["speech"]
+    check_rate(given.audio, rate, train_config.get("frontend_conf"))
     trained_on = training_types(train_config).get("speech")
-    large = are_large(given.data["speech"])
-    return scale_warning(str(given.audio), "sound", large, trained_on)
+    has_window = given.tool.key == S2T.key or train_config.get("encoder") == "whisper"
+    n_channels = 1 if samples.ndim == 1 else samples.shape[1]
+    warnings = [
+        scale_warning(given.source, "sound", are_large(samples), trained_on),
+        "" if has_window else length_warning(given.source, len(samples) / rate),
+        channel_warning(given.source, n_channels, train_config),
+    ]
+    return [warning for warning in warnings if warning]
 
 
 def _only_line(path: Path) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import soundfile
 
+from espnet_lenbias.decoding.format_list import LIST
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.plain_audio import COPIES, MARKED
 from espnet_lenbias.decoding.run_log import LOG
@@ -29,9 +30,13 @@ _OF_FFMPEG = {
 }
 SUFFIXES = _OF_SOUNDFILE | _OF_FFMPEG
 
+# What `transcribe` decodes, in its output folder, where a person's own `wav.scp` may be.
+SCP = "transcribe.scp"
+SEGMENTS = "transcribe.segments"
+
 # What a run writes below its output folder.
 _WRITTEN = (
-    *(JOURNAL, LOG, "wav.scp", "segments", f"{COPIES}/*-{MARKED}"),
+    *(JOURNAL, LOG, LIST, SCP, SEGMENTS, f"{COPIES}/*-{MARKED}"),
     *("[1-9]*best_recog/*", f"{RECORDINGS}/[1-9]*best_recog/*"),
 )
 

@@ -28,7 +28,7 @@ from espnet_lenbias.decoding.cutting import CutOptions
 from espnet_lenbias.decoding.drop_in import run
 from espnet_lenbias.decoding.folder_lock import locked
 from espnet_lenbias.decoding.format_lines import clock
-from espnet_lenbias.decoding.found_audio import left_out, named_audio
+from espnet_lenbias.decoding.found_audio import SCP, SEGMENTS, left_out, named_audio
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.decoding.model_command import (
@@ -115,16 +115,16 @@ def main(cmd: Sequence[str] | None = None) -> int:
             pieces = cut_at_silences(ready, cut_options)
             if pieces:
                 scp = (f"{name} {path}\n" for name, path in ready.items())
-                replace_file(folder, "wav.scp", scp)
-                replace_file(folder, "segments", pieces)
+                replace_file(folder, SCP, scp)
+                replace_file(folder, SEGMENTS, pieces)
         if not pieces:
             remove_results(folder)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     status = 0
     if pieces:
-        setattr(args, DATA, [(str(folder / "wav.scp"), "speech", "sound")])
-        args.segments = str(folder / "segments")
+        setattr(args, DATA, [(str(folder / SCP), "speech", "sound")])
+        args.segments = str(folder / SEGMENTS)
         status = run(tool, parser, args, finished=lambda rows: _show(args, rows))
         print(f"in {own.output_dir / RECORDINGS / '1best_recog'}")
     elif not failures:

@@ -1,6 +1,7 @@
 """Files of a model that cannot be loaded, named in one line."""
 
 import logging
+import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -232,7 +233,7 @@ def _stats_problem(options: Mapping[str, Any]) -> str | None:
     tool = letters_of(options)
     for part, conf in train_config(options, tool).items():
         file = conf.get("stats_file") if isinstance(conf, Mapping) else None
-        if isinstance(file, str) and Path(file).is_file() and not _is_stats(file):
+        if isinstance(file, str) and os.path.isfile(file) and not _is_stats(file):
             return (
                 f"{tool}_train_config {train_config_file(options, tool)}: {part}: "
                 f"stats_file: {file} is no numpy file of sums of features, or a damaged "

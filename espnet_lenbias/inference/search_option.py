@@ -34,6 +34,11 @@ from espnet_lenbias.inference.use_search import check_has_nbest, use_search
 from espnet_lenbias.inference.whisper import whisper_ready_for
 from espnet_lenbias.inference.whisper_results import set_up_whisper, without_primer
 from espnet_lenbias.inference.word_pieces import check_word_pieces
+from espnet_lenbias.options.espnet_checks import (
+    check_espnet_options,
+    check_lm_files,
+    check_nbest,
+)
 from espnet_lenbias.options.espnet_tools import tool_of
 from espnet_lenbias.options.fast_yaml import fast_yaml
 from espnet_lenbias.options.packed_model import check_owner, model_files
@@ -44,14 +49,7 @@ from espnet_lenbias.options.posteriors import (
     check_times,
 )
 from espnet_lenbias.options.precision import check_decoder_dtype, check_dtype
-from espnet_lenbias.options.registry import (
-    ESPNET,
-    check_espnet_options,
-    check_keywords,
-    check_lm_files,
-    check_nbest,
-    check_search_conf,
-)
+from espnet_lenbias.options.registry import ESPNET, check_keywords, check_search_conf
 from espnet_lenbias.options.train_config import check_train_configs, letters_of
 from espnet_lenbias.search.hypotheses import Score, nothing_heard
 

@@ -12,11 +12,11 @@ from espnet_lenbias.inference.ctc_checks import check_ctc, check_ctc_precision
 from espnet_lenbias.inference.model_checks import has_source_search, network_of
 from espnet_lenbias.inference.nbest import keep_what_is_needed, options_of
 from espnet_lenbias.inference.whisper_results import set_up_whisper
+from espnet_lenbias.options.espnet_checks import check_espnet_options
 from espnet_lenbias.options.precision import check_decoder_dtype
 from espnet_lenbias.options.registry import (
     ESPNET,
     build_search,
-    check_espnet_options,
     check_search_conf,
     search_options,
 )

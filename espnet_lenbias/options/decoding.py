@@ -18,6 +18,11 @@ import yaml
 from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.options.choices import check_choices, check_config, choices_of, hint
 from espnet_lenbias.options.data_files import DATA, check_types
+from espnet_lenbias.options.espnet_checks import (
+    check_espnet_options,
+    check_lm_files,
+    check_nbest,
+)
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.espnet_tools import SYMBOLS, symbol
 from espnet_lenbias.options.fast_yaml import NO_YAML, read_config
@@ -36,9 +41,6 @@ from espnet_lenbias.options.precision import (
 from espnet_lenbias.options.registry import (
     ESPNET,
     available_searches,
-    check_espnet_options,
-    check_lm_files,
-    check_nbest,
     check_search_conf,
     where_it_belongs,
 )

@@ -152,7 +152,7 @@ def train_config(options: Mapping[str, Any], tool: str) -> Mapping[str, Any]:
         path = options.get("lm_train_config")
     else:
         path = train_config_file(options, tool)
-    if path is None or not Path(path).is_file():
+    if path is None or not os.path.isfile(path):
         return {}  # ESPnet says so
     return read_train_config(f"{tool}_train_config", path)
 

@@ -18,7 +18,9 @@ from espnet2.main_funcs.pack_funcs import pack
 
 from espnet_lenbias import Speech2Text, cli
 from espnet_lenbias.decoding import explain, loading, model_command
+from espnet_lenbias.decoding.explained_input import Input, check_input
 from espnet_lenbias.options import audio_files as audio
+from espnet_lenbias.options.espnet_tools import ASR, S2T
 from espnet_lenbias.options.tool_choice import choose_tool
 from tests.bundled import bundled
 from tests.tool_models import lines
@@ -495,3 +497,17 @@ def test_a_model_of_the_zoo_that_is_another_tools(tmp_path, capsys, monkeypatch)
     monkeypatch.setattr(model_command, "model_files", lambda _: files)
     command = [str(AUDIO), "--model", "someone/model", "--output_dir", str(tmp_path)]
     refused(command, "someone/model is a model of mt, .* say --tool mt", capsys)
+
+
+@pytest.mark.parametrize(
+    "tool, config, n_warnings",
+    [(ASR, {}, 2), (ASR, {"encoder": "whisper"}, 1), (S2T, {}, 1)],
+)
+def test_audio_is_warned_of_as_in_decoding(tool, config, n_warnings, tmp_path):
+    """A model with a window tells itself what it leaves out."""
+    path = tmp_path / "a.wav"
+    soundfile.write(path, np.full((41 * 16000, 2), 0.1), 16000)
+    *of_length, of_channels = check_input(Input(tool, path, None), config)
+    assert len(of_length) == n_warnings - 1
+    assert f"{path} has 2 channels, of which" in of_channels
+    assert all(f"{path} has 41.00 s" in warning for warning in of_length)

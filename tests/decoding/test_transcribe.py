@@ -211,6 +211,10 @@ def test_a_long_file_is_cut_at_silences(packed, tmp_path, monkeypatch, capsys):
     options = ["--longest", "4", "--beam_size", "2", "--maxlenratio", "-4"]
     options += ["--ctc_weight", "0.0", "--formats", "json"]
     model = packed("asr")
+    own = [tmp_path / "out" / "wav.scp", tmp_path / "out" / "segments"]
+    own[0].parent.mkdir()
+    for path in own:
+        path.write_text("a person's own\n")
     assert cli.main(command(tmp_path / "audio", *options, model=model)) == 0
     out, err = capsys.readouterr()
     assert [line.partition(":")[0] for line in out.splitlines()[:-1]] == [
@@ -218,7 +222,7 @@ def test_a_long_file_is_cut_at_silences(packed, tmp_path, monkeypatch, capsys):
         "short",
     ]
     assert f"silent: there is no speech in {tmp_path}/audio/silent.wav\n" in err
-    lines = (tmp_path / "out" / "segments").read_text().splitlines()
+    lines = (tmp_path / "out" / "transcribe.segments").read_text().splitlines()
     *pieces, short = [line.split() for line in lines]
     assert short == ["short", "short", "0", "-1"]
     times = [float(value) for _, _, *both in pieces for value in both]
@@ -230,6 +234,7 @@ def test_a_long_file_is_cut_at_silences(packed, tmp_path, monkeypatch, capsys):
     words = [w for line in texts for w in line.split()[1:] if line.startswith("long-")]
     assert found["long"]["text"].split() == words
     assert found["long"]["duration"] == 12.0
+    assert [path.read_text() for path in own] == ["a person's own\n"] * 2
 
 
 @pytest.mark.parametrize("name", ["st", "s2t"])
@@ -327,15 +332,15 @@ def test_nothing_but_broken_files(packed, tmp_path, capsys):
 
 
 def test_a_folder_in_use_is_left_as_it_is(holder, packed, tmp_path, wav_scp, capsys):
-    """Copies, `wav.scp` and `segments` are those of the run that is at work there."""
+    """Copies and lists are those of the run that is at work there."""
     out = tmp_path / "out"  # of the holder
-    (out / "wav.scp").write_text("of the other run")
+    (out / "transcribe.scp").write_text("of the other run")
     with pytest.raises(SystemExit) as stop:
         cli.main(command(tmp_path / "utt1.wav", model=packed("asr"), out=out))
     assert stop.value.code == 2
     said = f"error: output_dir {out} is in use by another run ("
     assert said in capsys.readouterr().err.splitlines()[-1]
-    assert files(out) == {"wav.scp": b"of the other run"}
+    assert files(out) == {"transcribe.scp": b"of the other run"}
 
 
 def test_threads_wait_passively_before_torch_is_loaded(
@@ -532,7 +537,8 @@ def test_results_of_other_runs_are_no_audio_of_a_folder(tmp_path):
 def test_own_audio_in_an_output_folder_is_transcribed(results, tmp_path):
     own = ["a.wav", "day2/b.wav", "audio/c.wav", "recordings/d.wav", "audio/e-12.flac"]
     out = tmp_path / results
-    written = [f"audio/{COPY}", "decoding.jsonl", "decoding.log", "wav.scp", "segments"]
+    written = [f"audio/{COPY}", "decoding.jsonl", "decoding.log", "decoding.formats"]
+    written += ["transcribe.scp", "transcribe.segments"]
     written += ["1best_recog/text.trn", "recordings/1best_recog/text"]
     for path in (*(tmp_path / name for name in own), *(out / name for name in written)):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -551,7 +557,15 @@ def test_a_name_in_another_encoding(tmp_path):
 def test_what_a_folder_holds_beside_audio_is_counted(tmp_path):
     folder, results = tmp_path / "folder", tmp_path / "folder" / "out"
     results.mkdir(parents=True)
-    for name in ("a.wav", "b.WEBM", "c.txt", "d.TXT", "e", ".hidden", "out/wav.scp"):
+    for name in (
+        "a.wav",
+        "b.WEBM",
+        "c.txt",
+        "d.TXT",
+        "e",
+        ".hidden",
+        "out/transcribe.scp",
+    ):
         (folder / name).touch()
     (tmp_path / "named.xyz").touch()
     named = [folder, tmp_path / "named.xyz"]
