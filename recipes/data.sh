@@ -31,6 +31,13 @@ librispeech_data() {  # librispeech_data: the sets of $librispeech in $data, and
     rm -r "$data/.new"
 }
 
+check_rows() {  # check_rows: that there are decode configs of the $rows, before anything runs
+    local row
+    words '[a-z0-9_]+(:[1-9][0-9]*(,[1-9][0-9]*)*)?' "a row, or a row with beams such as simple:64,5000" rows
+    # shellcheck disable=SC2154  # variables of run.sh
+    for row in $rows; do exists "--rows names it" "$conf/decode_${row%%:*}.yaml"; done
+}
+
 decode_rows() {  # decode_rows <row>...: all sets by each row, as `decode <folder> <set>` of run.sh does; what has failed is named
     local tag s status failed=
     for tag in "$@"; do

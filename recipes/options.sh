@@ -49,11 +49,17 @@ needs() {  # needs <stages> <stage that makes it> <file>...: they must be here u
     done
 }
 
+may_be_empty() {  # may_be_empty <option>: its default is, or its comment says what that means
+    [ -z "${!1}" ] || sed '/options\.sh/q' "$script" | grep -q "^$1=.*#.*empty:"
+}
+
 while [ $# -gt 0 ]; do
     case $1 in -h | --help) usage; exit 0 ;; esac
-    grep -qxF -e "$1" <<< "$names" || fail "unknown option $1; --help lists them"
+    option=${1#--}; option=${option//-/_}  # as in ESPnet's recipes
+    grep -qxF -e "--$option" <<< "$names" && [[ $1 = --* ]] || fail "unknown option $1; --help lists them"
     [ $# -gt 1 ] || fail "$1 needs a value"
-    printf -v "${1#--}" '%s' "$2"; shift 2
+    [ -n "${2//[[:space:]]/}" ] || may_be_empty "$option" || fail "$1 must not be empty"
+    printf -v "$option" '%s' "$2"; shift 2
 done
 
 if [ -n "$stages" ]; then

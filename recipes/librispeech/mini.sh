@@ -14,8 +14,8 @@ utterances=10                             # decoded of each set; 0: all
 tuning_utterances=16                      # of dev-other, to tune on at beam 64
 lm_weights="0.1 0.2 0.4"                  # tried; empty: nothing with LM
 rows="simple simple_heuristics explicit_length optimal:5000"
-related="length_norm eos_threshold length_reward coverage_frames coverage_log length_reward_coverage separate separate_heuristics"
-rivals="patience length_penalty patience_length_penalty simple_rectified explicit_length_rectified simple_mbr explicit_length_mbr"
+related="length_norm eos_threshold length_reward coverage_frames coverage_log length_reward_coverage separate separate_heuristics"  # of the paper; empty: none
+rivals="patience length_penalty patience_length_penalty simple_rectified explicit_length_rectified simple_mbr explicit_length_mbr"  # since the paper; empty: none
 beams="32 64 128 5000"
 sets="dev-clean dev-other test-clean test-other"
 related_sets=dev-other                    # what related and rivals decode
@@ -42,14 +42,18 @@ run() {  # run <options of run.sh>
 }
 
 tune() {  # tune <folder for the configs> <LM scale>...: every row at its best at beam 64
-    local out=$dir/$1; shift
-    if [ -f "$out/tuned" ]; then return; fi
+    local out=$dir/$1 how; shift
+    how="$tuning_utterances utterances, LM $*, rows $rows $related $rivals"
+    if [ -f "$out/tuned" ]; then
+        [ "$(cat "$out/tuned")" = "$how" ] || fail "$out is tuned with $(cat "$out/tuned"), not with $how: remove $dir, or name another --exp"
+        return
+    fi
     # shellcheck disable=SC2046  # a word for each row
     "$PYTHON" -m local.tune "$dir/model.yaml" "$out" --data "data_$tuning_utterances" --sets dev-other --lm_weight "$@" \
         --rows $(sed -E 's/:[0-9,]+//g' <<< "$rows $related $rivals") \
         --coverage_weight 0.1 0.2 --coverage_threshold 0.3 0.5 --length_reward 0.1 0.3 0.5 --eos_threshold 1.0 1.25 1.5 2.0 \
         --patience 0.5 1.0 2.0 --length_penalty 0.5 1.0 1.5 --label_smoothing 0.1 0.3 1.0
-    touch "$out/tuned"
+    echo "$how" > "$out/tuned"
 }
 
 ./run.sh --stage 1 --stop_stage 1 --librispeech "$librispeech" --utterances "$tuning_utterances" --sets dev-other

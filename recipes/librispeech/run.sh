@@ -28,7 +28,8 @@ data=data
 exp=exp
 
 . ../options.sh "$@"
-number 0 "" utterances ngpu
+number 0 "" utterances
+number 0 1 ngpu
 number 1 "" nj ${batch_size:+batch_size}
 whole_numbers beams
 numbers lm_weights
@@ -46,6 +47,7 @@ fi
 
 # What stages read that others make: a missing file is named before any of them runs.
 if runs 1; then for s in $sets; do exists "--librispeech names the folder that holds it" "$librispeech/$s"; done; fi
+if runs 3; then check_rows; fi
 needs 3 2 "$dir/model.yaml"
 for s in $sets; do needs 3 1 "$used/$s/wav.scp"; done
 needs 4 1 "$used"/*/text

@@ -20,6 +20,8 @@ sentences=0         # of the test set, evenly spread, when searches are compared
 number 0 "" sentences
 . ./path.sh
 
+if [ -e "$results" ] && [ ! -d "$results" ]; then fail "--results $results: it is no folder"; fi
+
 # What stages read that others make: a missing file is named before any of them runs.
 needs "2 3 4" 1 "$data"/train/{src_text,text}
 needs "3 4" 1 "$data"/dev/{src_text,text}

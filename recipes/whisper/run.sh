@@ -20,7 +20,7 @@ task=transcribe                    # or translate, into English
 name=                              # of the results below $exp; empty: the checkpoint's
 conf=../librispeech/conf           # holds decode_<row>.yaml
 rows="simple explicit_length"      # what decodes, e.g. explicit_length:16,64
-beams="4 16 64"                    # of rows that name none
+beams="4 16 64"                    # of rows that name none; empty: those of the decode configs
 rival=                             # decode with these too: openai, faster
 rival_beams="5 64"
 speed_clips=10                     # stage 6: so many clips, evenly spread; 0: all
@@ -33,7 +33,8 @@ data=data
 exp=exp
 
 . ../options.sh "$@"
-number 0 "" utterances ngpu speed_clips
+number 0 "" utterances speed_clips
+number 0 1 ngpu
 number 1 "" nj batch_size
 whole_numbers beams rival_beams
 words 'openai|faster' "openai or faster" rival
@@ -63,6 +64,7 @@ fi
 if [ -z "$audio" ] && runs 1; then
     for s in $sets; do exists "give --audio FOLDER, or --librispeech FOLDER that holds it" "$librispeech/$s"; done
 fi
+if runs 3 || runs 6; then check_rows; fi
 needs "3 6" 2 "$dir/model.yaml"
 for s in $sets; do needs "3 4 5 6" 1 "$used/$s/wav.scp"; done
 for s in $sets; do needs 5 3 "$dir"/*/"$s"/1best_recog/text; done

@@ -118,6 +118,46 @@ def _variables(recipes: Path, script: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in run.stdout.splitlines())
 
 
+# --- Options --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("script", "option"),
+    [
+        ("mini_librispeech/run.sh", "test_sets"),
+        ("librispeech/run.sh", "sets"),
+        ("librispeech/mini.sh", "rows"),
+        ("whisper/run.sh", "rival_beams"),
+        ("mini_mt/run.sh", "data"),
+    ],
+)
+@pytest.mark.parametrize("nothing", ["", "  "])
+def test_nothing_in_the_place_of_something(script, option, nothing, recipes):
+    """`rm -r "$data/new"` and lists of nothing to do."""
+    run = _run(recipes, script, f"--{option}", nothing)
+    message = f"{script.partition('/')[2]}: --{option} must not be empty"
+    _refused(recipes, run, message)
+
+
+def test_options_with_dashes_as_in_espnets_recipes(recipes):
+    run = _run(recipes, "librispeech/run.sh", "--stop-stage", "0")
+    _refused(recipes, run, "run.sh: --stop_stage 0: must be a whole number from 1 on")
+
+
+@pytest.mark.parametrize("script", ["librispeech/run.sh", "whisper/run.sh"])
+def test_rows_are_verified_before_anything_runs(script, recipes):
+    (recipes / "audio").mkdir()
+    options = ["--audio", recipes / "audio"] if "whisper" in script else []
+    run = _run(recipes, script, "--stage", "3", *options, "--rows", "simple:0")
+    what = "a row, or a row with beams such as simple:64,5000"
+    _refused(recipes, run, f"run.sh: --rows simple:0: simple:0 is not {what}")
+    run = _run(recipes, script, "--stage", "3", *options, "--rows", "nope:8")
+    conf = "../librispeech/conf" if "whisper" in script else "conf"
+    _refused(
+        recipes, run, f"run.sh: there is no {conf}/decode_nope.yaml: --rows names it"
+    )
+
+
 # --- Stages ---------------------------------------------------------------------------
 
 
@@ -134,8 +174,8 @@ def test_a_stage_that_is_none(script, option, value, recipes):
     run = _run(recipes, script, f"--{option}", value)
     # to stop behind the last is to stop there
     allowed = f"1 to {STAGES[script]}" if option == "stage" else "1 on"
-    expected = f"--{option} {value}: must be a whole number from {allowed}"
-    _refused(recipes, run, f"run.sh: {expected}")
+    wrong = f"{value}: must be a whole number from {allowed}" if value else ""
+    _refused(recipes, run, f"run.sh: --{option} {wrong or 'must not be empty'}")
 
 
 @pytest.mark.parametrize("script", STAGES)

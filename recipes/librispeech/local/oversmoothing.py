@@ -57,9 +57,9 @@ def get_parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Run the command; see the module's docstring."""
     args = get_parser().parse_args()
-    files = yaml.safe_load(args.model.read_text(encoding="utf-8"))
-    files.pop("vocabulary")
     try:
+        files = yaml.safe_load(args.model.read_text(encoding="utf-8"))
+        files.pop("vocabulary")
         if args.lm_weight and "lm_file" not in files:
             raise ValueError(
                 "the model comes without language model: leave --lm_weight out"

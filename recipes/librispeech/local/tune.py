@@ -98,13 +98,13 @@ def main() -> None:
     args = get_parser().parse_args()
     # That an output reached the length limit is a warning, of many searches a flood.
     logging.basicConfig(level=logging.ERROR)
-    model = yaml.safe_load(args.model.read_text(encoding="utf-8"))
-    vocabulary = model.pop("vocabulary")
     tried = {name: getattr(args, name) for name in PLACES}
-    if "lm_file" not in model:
-        print("the model comes without language model: the LM scale stays 0")
-        tried["lm_weight"] = [0.0]
     try:
+        model = yaml.safe_load(args.model.read_text(encoding="utf-8"))
+        vocabulary = model.pop("vocabulary")
+        if "lm_file" not in model:
+            print("the model comes without language model: the LM scale stays 0")
+            tried["lm_weight"] = [0.0]
         tool = owner_of(model) or ASR
         rows = {row: read_row(args.conf, row, tool) for row in args.rows}
         rows = {row: {**config, "beam_size": args.beam} for row, config in rows.items()}

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import soundfile
@@ -33,6 +33,8 @@ def main() -> None:
             f"data.py: there is no audio in {args.audio}: files that end in "
             f"{', '.join(sorted(SUFFIXES))} are read"
         )
+    texts = {key: path.with_suffix(".txt") for key, path in files.items()}
+    said = {key: _one_line(path) for key, path in texts.items() if path.is_file()}
     args.out.mkdir(parents=True, exist_ok=True)
     out = args.out.resolve()
     ready, broken, long = {}, [], []
@@ -49,13 +51,11 @@ def main() -> None:
             f"data.py: {len(broken)} of {len(files)} files cannot be read: "
             f"{'; '.join(broken[:_SHOWN])}. Mend them, or take them out of {args.audio}"
         )
-    texts = {key: path.with_suffix(".txt") for key, path in files.items()}
-    said = {key: path for key, path in texts.items() if path.is_file()}
     write(args.out / "wav.scp", ready)
     write(args.out / "utt2spk", {key: key for key in files})
     write(args.out / "spk2utt", {key: key for key in files})
     if len(said) == len(files):
-        write(args.out / "text", {k: _one_line(path) for k, path in said.items()})
+        write(args.out / "text", said)
     else:
         (args.out / "text").unlink(missing_ok=True)
     print(f"{len(files)} files, {len(said)} with a transcript (NAME.txt beside it)")
@@ -90,7 +90,7 @@ def audio_files(folder: Path) -> Iterator[tuple[str, Path]]:
         yield key, path
 
 
-def write(path: Path, values: dict[str, object]) -> None:
+def write(path: Path, values: Mapping[str, object]) -> None:
     """Write a line for each utterance; a file that would not change keeps its date."""
     text = "".join(f"{key} {value}\n" for key, value in values.items())
     if not path.is_file() or path.read_text("utf-8") != text:
@@ -98,7 +98,15 @@ def write(path: Path, values: dict[str, object]) -> None:
 
 
 def _one_line(path: Path) -> str:
-    return " ".join(path.read_text("utf-8-sig").split())
+    """Return a transcript.
+
+    Raises:
+        SystemExit: It is no text.
+    """
+    try:
+        return " ".join(path.read_text("utf-8-sig").split())
+    except UnicodeDecodeError:
+        sys.exit(f"data.py: {path} is no text in UTF-8")
 
 
 def _some(names: list[str]) -> str:
