@@ -6,7 +6,11 @@ class OptionError(ValueError):
 
 
 class AudioError(ValueError):
-    """Audio that cannot be decoded: empty, too short for the encoder, NaN, infinity."""
+    """Audio that cannot be decoded.
+
+    It is empty, too short for the encoder, of a wrong shape, damaged, holds NaN or
+    infinity, or 16 bits in integers of more, which would be next to silence.
+    """
 
 
 class ScorerError(RuntimeError):

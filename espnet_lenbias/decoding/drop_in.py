@@ -10,7 +10,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -61,6 +61,7 @@ def run(
     args: argparse.Namespace,
     decode: Decode | None = None,
     finished: Callable[[Mapping[str, ResultRow]], None] | None = None,
+    lock: Callable[[Path], AbstractContextManager[None]] = locked,
 ) -> int:
     """Decode what the options name; return the exit status.
 
@@ -71,6 +72,7 @@ def run(
         decode: How; in this process unless given.
         finished: Gets what there is of each utterance in the end, once that is written;
             the options hold the pieces of recordings then.
+        lock: Of the output folder; another one where it is locked already.
     """
     wait_passively()
     logging.basicConfig(level=args.log_level, format=FORMAT)
@@ -84,7 +86,7 @@ def run(
         args.pieces = segments_of(args)
         data = utterances(args, cut_lines(args, args.pieces))
         named_speakers(args)  # a mistake there shows now, not when all is decoded
-        with locked(folder):
+        with lock(folder):
             results = ResultFolder(folder, data, run_options(args))
             print(commandline(), file=sys.stderr)
             with repeats_said_once(), utterance_warnings() as warnings:
@@ -97,11 +99,12 @@ def run(
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     except OSError as e:
         parser.exit(2, f"{parser.prog}: error: {_what_failed(e)}\n")
-    if finished is not None:
-        finished(rows)  # here: that nobody reads it is no fault of the results'
     for line in warnings.summary(len(data)):
         logging.warning(line)
-    return _report(failures, len(data))
+    status = _report(failures, len(data))
+    if finished is not None:
+        finished(rows)  # last: that nobody reads it is no fault of the results'
+    return status
 
 
 def _decode_pending(

@@ -74,78 +74,68 @@ def write_formats(
         OSError: Names a file that cannot be read or written.
     """
     before = noted_files(folder)
-    written = {
-        name
-        for speaker in (speakers_in(rows.values()) if args.formats else ())
-        for name in _written(folder, args, rows, speaker)
-    }
-    remove_files(folder, before - written)
-    if written or before:
-        note_files(folder, written)
+    speakers = speakers_in(rows.values()) if args.formats else ()
+    files = [f for speaker in speakers for f in _asked_for(args, rows, speaker)]
+    names = {name for name, _ in files}
+    if not (before or names):
+        return
+    note_files(
+        folder, before | names
+    )  # first: a run that is killed here has written some
+    for name, lines in files:
+        replace_file(folder, name, lines)
+    remove_files(folder, before - names)
+    note_files(folder, names)
 
 
-def _written(
-    folder: Path, args: argparse.Namespace, rows: Mapping[str, ResultRow], speaker: str
-) -> Iterator[str]:
-    """Write the files of one speaker; yield their names, below the output folder."""
+def _asked_for(
+    args: argparse.Namespace, rows: Mapping[str, ResultRow], speaker: str
+) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield the files of one speaker, by their names below the output folder.
+
+    With their lines, which are made when they are written.
+    """
     of_all = [transcript_of(k, row, args.nbest, speaker) for k, row in rows.items()]
     by_line = [name for name in args.formats if name in (TRN, JSON)]
     for rank in range(1, args.nbest + 1):
         formats = by_line if args.pieces else args.formats
-        yield from _write(folder, args, of_all, rank, speaker, formats)
+        for file, lines in _files(args, of_all, rank, speaker, formats):
+            yield f"{rank}best_recog/{file}", lines
     if args.pieces:
         recordings = recordings_of(args.pieces, of_all)
-        inner = f"{RECORDINGS}/"
-        yield from _write(folder, args, recordings, 1, speaker, args.formats, inner)
+        for file, lines in _files(args, recordings, 1, speaker, args.formats):
+            yield f"{RECORDINGS}/1best_recog/{file}", lines
 
 
-def _write(
-    folder: Path,
+def _files(
     args: argparse.Namespace,
     transcripts: Sequence[Transcript],
     rank: int,
     speaker: str,
     formats: Iterable[str],
-    inner: str = "",
-) -> Iterator[str]:
-    """Write the files of one rank; yield their names, below the output folder.
+) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield the files of one rank, with their lines.
 
     Args:
-        folder: The output folder.
         args: The options.
         transcripts: Of all utterances, or all recordings.
         rank: From 1.
         speaker: What the names of the speaker's files end in.
         formats: Those to write.
-        inner: Where below the output folder.
     """
     for name in formats:
-        for file, lines in _files(name, args, transcripts, rank, speaker):
-            whole = f"{inner}{rank}best_recog/{file}"
-            replace_file(folder, whole, lines)
-            yield whole
-
-
-def _files(
-    name: str,
-    args: argparse.Namespace,
-    transcripts: Sequence[Transcript],
-    rank: int,
-    speaker: str,
-) -> Iterator[tuple[str, Iterable[str]]]:
-    """Yield the files of a format, with their lines; see :func:`_write`."""
-    if name in _SUBTITLES:
-        lines_of = _SUBTITLES[name]
-        for transcript in transcripts:
-            file = f"{name}{speaker}/{file_name(transcript.key)}.{name}"
-            yield file, lines_of(transcript, rank)
-    elif name == CTM:
-        of_each = (ctm_lines(transcript, rank) for transcript in transcripts)
-        yield f"text{speaker}{_OF_ALL[name]}", chain.from_iterable(of_each)
-    elif name == TRN:
-        yield f"text{speaker}{_OF_ALL[name]}", _trn_lines(args, transcripts, rank)
-    elif rank == 1:  # JSON, which holds all ranks
-        yield f"text{speaker}{_OF_ALL[name]}", _json_lines(args, transcripts)
+        if name in _SUBTITLES:
+            lines_of = _SUBTITLES[name]
+            for transcript in transcripts:
+                file = f"{name}{speaker}/{file_name(transcript.key)}.{name}"
+                yield file, lines_of(transcript, rank)
+        elif name == CTM:
+            of_each = (ctm_lines(transcript, rank) for transcript in transcripts)
+            yield f"text{speaker}{_OF_ALL[name]}", chain.from_iterable(of_each)
+        elif name == TRN:
+            yield f"text{speaker}{_OF_ALL[name]}", _trn_lines(args, transcripts, rank)
+        elif rank == 1:  # JSON, which holds all ranks
+            yield f"text{speaker}{_OF_ALL[name]}", _json_lines(args, transcripts)
 
 
 def file_name(key: str) -> str:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from espnet_lenbias.decoding.folder_lock import locked
 from espnet_lenbias.decoding.format_list import LIST, noted_files, remove_files
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import is_result_file
@@ -31,12 +30,13 @@ def remove_results(folder: Path) -> None:
 
     The journal stays: what is listed again has its results again.
 
+    Args:
+        folder: The output folder, which is locked.
+
     Raises:
         OSError: Names a file that cannot be removed.
-        OtherRunError: Another run is at work there.
     """
-    with locked(folder):
-        remove_derived(folder)
-        for rank in filter(is_own_folder, folder.glob("*best_recog")):
-            files = filter(is_own, rank.iterdir())
-            remove(p for p in files if is_result_file(f"{rank.name}/{p.name}"))
+    remove_derived(folder)
+    for rank in filter(is_own_folder, folder.glob("*best_recog")):
+        files = filter(is_own, rank.iterdir())
+        remove(p for p in files if is_result_file(f"{rank.name}/{p.name}"))

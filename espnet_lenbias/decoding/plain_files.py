@@ -107,13 +107,13 @@ def whole_file(folder: Path, name: str) -> Iterator[Path]:
 
 
 def is_own_folder(path: Path) -> bool:
-    """Tell whether this is a folder, and no link to one."""
-    return path.is_dir() and not path.is_symlink()
+    """Tell whether this is a folder, and no link to one; any name may be asked for."""
+    return os.path.isdir(path) and not os.path.islink(path)
 
 
 def is_own(path: Path) -> bool:
     """Tell whether this is a file, and no link to one."""
-    return path.is_file() and not path.is_symlink()
+    return os.path.isfile(path) and not os.path.islink(path)
 
 
 def remove(paths: Iterable[Path]) -> None:

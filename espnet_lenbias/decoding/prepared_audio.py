@@ -10,7 +10,6 @@ from tqdm import tqdm
 from espnet_lenbias.decoding.cutting import CutOptions
 from espnet_lenbias.decoding.plain_audio import COPIES, plain_audio
 from espnet_lenbias.decoding.segment import cut_recording, segment_line
-from espnet_lenbias.errors import AudioError
 from espnet_lenbias.options.audio_files import seconds_of
 
 # Bytes of the name of a transcript: with the ending of a file, and with the place of a
@@ -64,8 +63,9 @@ def cut_at_silences(files: Mapping[str, Path], options: CutOptions) -> list[str]
     """
     detector, lines = None, []
     for name, path in tqdm(files.items(), "silences", unit="file", disable=_no_bar()):
-        if seconds_of(path) <= options.longest:
-            lines.append(f"{name} {name} 0 -1\n")
+        whole = f"{name} {name} 0 -1\n"
+        if not _is_longer(path, options.longest):
+            lines.append(whole)
             continue
         if detector is None:
             # Here, not above: this loads torch.
@@ -74,13 +74,21 @@ def cut_at_silences(files: Mapping[str, Path], options: CutOptions) -> list[str]
             detector = load_detector()
         try:
             pieces = cut_recording(path, detector, options)
-        except AudioError:
-            lines.append(f"{name} {name} 0 -1\n")  # its decoding fails, and says so
+        except (OSError, ValueError):
+            lines.append(whole)  # its decoding fails, and says so
             continue
         if not pieces:
             tqdm.write(f"{name}: there is no speech in {path}", file=sys.stderr)
         lines += [segment_line(name, *piece) for piece in pieces]
     return lines
+
+
+def _is_longer(path: Path, seconds: float) -> bool:
+    """Tell whether audio is longer than this; what cannot be read is not."""
+    try:
+        return seconds_of(path) > seconds
+    except (OSError, ValueError):
+        return False
 
 
 def _no_bar() -> bool:

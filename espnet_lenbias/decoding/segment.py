@@ -81,7 +81,10 @@ def main(cmd: Sequence[str] | None = None) -> int:
 
             found = list(_lines(recordings, load_detector(), options, failures))
         if not found:
-            raise OptionError(f"{args.wav_scp}: {_why_none(failures)}")
+            failed = f"; failed: {'; '.join(failures)}" if failures else ""
+            raise OptionError(
+                f"{args.wav_scp}: there is no speech in what can be read{failed}"
+            )
         replace_file(args.output_dir, "segments", found)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
@@ -110,14 +113,6 @@ def _readable(recordings: Mapping[str, str], failures: list[str]) -> dict[str, s
             continue
         readable[recording] = file
     return readable
-
-
-def _why_none(failures: Sequence[str]) -> str:
-    """Return why there is nothing to write."""
-    if not failures:
-        return "there is no speech in its recordings"
-    more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
-    return f"{failures[0]}{more}"
 
 
 def _lines(
@@ -157,7 +152,9 @@ def cut_recording(
         options: How to cut.
 
     Raises:
-        AudioError: It holds NaN or infinity, or cannot be read to its end.
+        OSError: It cannot be read.
+        ValueError: It is no audio.
+        AudioError: It holds NaN or infinity, or ends too early.
     """
     from espnet_lenbias.decoding.voice import FRAME_SECONDS, speech_probabilities
 

@@ -19,7 +19,9 @@ options.
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,35 +112,57 @@ def main(cmd: Sequence[str] | None = None) -> int:
         has_lm = "lm_file" in held or args.lm_file is not None
         _weigh_what_is_there(args, config, has_lm, rest)
         rate = model_rate(section(config, "frontend_conf")) or USUAL_RATE
-        with locked(folder):  # its files are those of a run that may be at work
+    except (OSError, ValueError) as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
+    with ExitStack() as stack:  # one lock for all: what is decoded lies there, too
+        try:
+            stack.enter_context(locked(folder))
             ready, failures = prepared(files, rate, folder)
             pieces = cut_at_silences(ready, cut_options)
             if pieces:
                 scp = (f"{name} {path}\n" for name, path in ready.items())
                 replace_file(folder, SCP, scp)
                 replace_file(folder, SEGMENTS, pieces)
-        if not pieces:
-            remove_results(folder)
-    except (OSError, ValueError) as e:
-        parser.exit(2, f"{parser.prog}: error: {e}\n")
-    status = 0
-    if pieces:
-        setattr(args, DATA, [(str(folder / SCP), "speech", "sound")])
-        args.segments = str(folder / SEGMENTS)
-        status = run(tool, parser, args, finished=lambda rows: _show(args, rows))
-        print(f"in {own.output_dir / RECORDINGS / '1best_recog'}")
-    elif not failures:
-        print(f"{_PROG}: there is no speech: nothing is written", file=sys.stderr)
+            else:
+                remove_results(folder)
+        except (OSError, ValueError) as e:
+            parser.exit(2, f"{parser.prog}: error: {e}\n")
+        for line in _not_decoded(failures, others, bool(pieces)):
+            print(f"{_PROG}: {line}", file=sys.stderr)
+        status = 0
+        if pieces:
+            setattr(args, DATA, [(str(folder / SCP), "speech", "sound")])
+            args.segments = str(folder / SEGMENTS)
+            show = partial(_show, args, own.output_dir)
+            status = run(tool, parser, args, finished=show, lock=_is_locked)
+    return 1 if failures else status
+
+
+def _is_locked(_: Path) -> AbstractContextManager[None]:
+    """Stand for the lock of a folder that this process has locked."""
+    return nullcontext()
+
+
+def _not_decoded(
+    failures: Sequence[str], others: Mapping[str, int], is_speech: bool
+) -> Iterator[str]:
+    """Yield what is to be said of files that are not decoded.
+
+    Args:
+        failures: Why files cannot be read.
+        others: How many files of folders were left out, by how their names end.
+        is_speech: Whether there is something to decode.
+    """
+    if not is_speech and not failures:
+        yield "there is no speech: nothing is written"
     for why in failures:
-        print(f"{_PROG}: failed: {why}", file=sys.stderr)
+        yield f"failed: {why}"
     if others:
         kinds = ", ".join(f"{ending} ({n})" for ending, n in others.items())
-        print(
-            f"{_PROG}: left out, for their names are none of audio: {kinds}; a file that "
-            "is audio all the same can be named itself",
-            file=sys.stderr,
+        yield (
+            f"left out, for their names are none of audio: {kinds}; a file that is audio "
+            "all the same can be named itself"
         )
-    return 1 if failures else status
 
 
 def _chosen_tool(model: str, cmd: Sequence[str]) -> Tool:
@@ -213,8 +237,10 @@ def _said(rest: Sequence[str], *keys: str) -> dict[str, Any]:
     return of_config | {k: value for k, value in found.items() if value is not None}
 
 
-def _show(args: argparse.Namespace, rows: Mapping[str, ResultRow]) -> None:
-    """Print the texts, with times where they are asked for."""
+def _show(
+    args: argparse.Namespace, folder: Path, rows: Mapping[str, ResultRow]
+) -> None:
+    """Print the texts, with times where they are asked for, and where they are."""
     for speaker in speakers_in(rows.values()):
         pieces = [transcript_of(key, row, 1, speaker) for key, row in rows.items()]
         for transcript in recordings_of(args.pieces, pieces):
@@ -227,3 +253,4 @@ def _show(args: argparse.Namespace, rows: Mapping[str, ResultRow]) -> None:
                 print(f"{name}:", *timed, sep="\n")
             else:
                 print(f"{name}: {transcript.text()}")
+    print(f"in {folder / RECORDINGS / '1best_recog'}")

@@ -241,6 +241,6 @@ def _of_labels(search: Any, hypothesis: Any, token_ids: Sequence[int]) -> Floats
     yseq = [int(label) for label in hypothesis.yseq]
     if scores is not None:
         return label_probabilities(yseq, [s - bonus for s in scores], token_ids)
-    n_labels = len(yseq) - primer_length(getattr(search, "hyp_primer", None))
+    n_labels = len(yseq) - primer_length(getattr(search, "hyp_primer", None), yseq)
     total = float(getattr(hypothesis, "original_score", hypothesis.score))
     return mean_probability(total - bonus * n_labels, n_labels, len(token_ids))

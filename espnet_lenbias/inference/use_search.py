@@ -80,17 +80,22 @@ def use_search(
         nbest = max(nbest, conf.get("nbest") or 1)
         k = old.beam_size if beam_size is None else beam_size
         conf = {"nbest": options_of(model).n_compared(name, k, nbest), **conf}
-    searches = {"beam_search": _built(model, name, old, beam_size, decoder_dtype, conf)}
+    search = _built(model, name, old, beam_size, conf)
+    lower_precision(search, decoder_dtype, model)
+    searches = {"beam_search": search}
     if has_source_search(model):
         if takes_nbest:
             of_source = {**of_source, "nbest": model.asr_nbest}
+        # what it finds is encoded once more, as the model is: in the model's dtype
         searches["asr_beam_search"] = _built(
-            model, name, model.asr_beam_search, None, decoder_dtype, of_source
+            model, name, model.asr_beam_search, None, of_source
         )
     # all of it, or where something does not fit nothing
-    model.search, model.decoder_dtype, model.nbest = name, decoder_dtype, nbest
     for attribute, search in searches.items():
         setattr(model, attribute, search)
+    model.search, model.decoder_dtype = name, decoder_dtype
+    if nbest != model.nbest:
+        model.nbest = nbest
     _allow_batches(model)
     return model
 
@@ -100,7 +105,6 @@ def _built(
     name: str,
     old: Any,
     beam_size: int | None,
-    decoder_dtype: str | None,
     conf: dict[str, Any],
 ) -> torch.nn.Module:
     """Return a search in the place of another one of a model."""
@@ -110,9 +114,7 @@ def _built(
         check_ctc_precision(search, model.dtype)
     keep_what_is_needed(model, name, search)
     dtype: torch.dtype = getattr(torch, model.dtype)
-    search = search.to(model.device, dtype).eval()
-    lower_precision(search, decoder_dtype, model)
-    return search
+    return search.to(model.device, dtype).eval()
 
 
 def _check_between_streams(model: Any) -> None:

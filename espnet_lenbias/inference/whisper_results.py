@@ -81,8 +81,8 @@ def without_primer(model: Any, results: Any) -> Any:
     *_, hypothesis = results
     if not hasattr(hypothesis, "yseq"):  # with what the encoder foresees
         return (without_primer(model, results[0]), *results[1:])
-    n_primer = primer_length(model.beam_search.hyp_primer)
-    ids = [int(label) for label in hypothesis.yseq[n_primer:-1]]
+    yseq = [int(label) for label in hypothesis.yseq]
+    ids = yseq[primer_length(model.beam_search.hyp_primer, yseq) : -1]
     tokens = model.converter.ids2tokens(ids)
     text = results[0]
     if model.tokenizer is not None:

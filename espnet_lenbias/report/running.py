@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from espnet_lenbias.search.rules import Decision, EndingRule
@@ -41,13 +40,13 @@ def recorded_running(search: Any) -> Iterator[list[Running]]:
     Yields:
         A list that fills while the search runs within the context.
     """
-    recording = _RecordingRule(search.rule)
-    setup = search.setup
-    search.setup = lambda: replace(setup(), rule=recording)
+    make_rule = search.make_rule
+    recording = _RecordingRule(make_rule())
+    search.make_rule = lambda: recording
     try:
         yield recording.positions
     finally:
-        del search.setup
+        search.make_rule = make_rule
 
 
 class _RecordingRule:

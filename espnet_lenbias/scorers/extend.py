@@ -25,6 +25,9 @@ from espnet_lenbias.scorers.ctc_prefixes import (
     extended_prefixes,
 )
 
+# ESPnet's partial scorers whose state is of the labels alone: importing them takes kenlm.
+_LOOK_AT_NO_FRAMES = ("NgramPartScorer",)
+
 
 @singledispatch
 def extend(
@@ -69,10 +72,12 @@ def _fallback(
     prefixes: Prefixes,
 ) -> fallback.FallbackState:
     """ESPnet's full scorers are handed the frames at each label anyway."""
-    if not isinstance(adapter, fallback.BatchFallback | fallback.SingleFallback):
-        raise _takes_no_more_frames(adapter)  # it has made its state of the first ones
+    scorer: Any = adapter.scorer  # type: ignore[attr-defined]  # whose state this is
+    is_full = isinstance(adapter, fallback.BatchFallback | fallback.SingleFallback)
+    if not is_full and type(scorer).__name__ not in _LOOK_AT_NO_FRAMES:
+        raise _takes_no_more_frames(adapter)  # what it has made of the first ones stays
     # some keep on themselves what they have made of them
-    adapter.scorer.init_state(encoder_output.first_frames(0))
+    scorer.init_state(encoder_output.first_frames(0))
     return state._replace(encoder_output=encoder_output)
 
 

@@ -69,9 +69,8 @@ class ExplicitLengthBeamSearch(LabelSynchronousSearch):
         self.label_smoothing = options.label_smoothing
         self.repeat_limit = options.repeat_limit
 
-    @property
-    def rule(self) -> ExplicitLengthRule:
-        """What becomes of hypotheses that end."""
+    def make_rule(self) -> ExplicitLengthRule:
+        """Return what becomes of hypotheses that end."""
         return ExplicitLengthRule(self.options, self.beam_size, self.eos)
 
 
@@ -136,7 +135,6 @@ class SimpleBeamSearch(LabelSynchronousSearch):
         self.label_smoothing = options.label_smoothing
         self.repeat_limit = options.repeat_limit
 
-    @property
-    def rule(self) -> SimpleRule:
-        """What becomes of hypotheses that end."""
+    def make_rule(self) -> SimpleRule:
+        """Return what becomes of hypotheses that end."""
         return SimpleRule(self.options, self.beam_size, self.eos)

@@ -139,11 +139,10 @@ class LabelSynchronousSearch(BeamSearch):
         # what computes in another dtype, by the scorer's name; see compute_in
         self._lowered: dict[str, ScorerInterface] = {}
 
-    @property
-    def rule(self) -> EndingRule:
-        """What becomes of hypotheses that end: a subclass makes it.
+    def make_rule(self) -> EndingRule:
+        """Return what becomes of hypotheses that end: a subclass says so.
 
-        Of `beam_size` as it is now: as with ESPnet's search it may be set at any time.
+        By `beam_size` as it is now: as with ESPnet's search it may be set at any time.
         """
         raise NotImplementedError
 
@@ -229,7 +228,8 @@ class LabelSynchronousSearch(BeamSearch):
                 self.pre_beam_size,
                 self.pre_beam_score_key,
             )
-        wants_attention = self.rule.coverage_options is not None
+        rule = self.make_rule()
+        wants_attention = rule.coverage_options is not None
         adapters = {
             name: adapter_for(
                 name,
@@ -251,7 +251,7 @@ class LabelSynchronousSearch(BeamSearch):
             adapters=adapters,
             weights=self.weights,
             pre_beam=pre_beam,
-            rule=self.rule,
+            rule=rule,
             beam_size=self.beam_size,
             eos=self.eos,
             nbest=self.options.nbest,

@@ -24,11 +24,20 @@ def primers_of(hyp_primer: HypPrimer, sos: int, n_utts: int) -> list[list[int]]:
     return [[int(label) for label in labels] for labels in primers]
 
 
-def primer_length(hyp_primer: HypPrimer) -> int:
-    """Return how many labels hypotheses start from; of several primers, the first has."""
+def primer_length(hyp_primer: HypPrimer, yseq: Sequence[int]) -> int:
+    """Return how many labels a hypothesis starts from.
+
+    Args:
+        hyp_primer: Of one utterance, or of each of several.
+        yseq: The labels of the hypothesis: of several primers it is the longest that
+            they begin with.
+    """
     if hyp_primer is None:
         return 1
-    return len(hyp_primer[0] if _is_nested(hyp_primer) else hyp_primer)
+    if not _is_nested(hyp_primer):
+        return len(hyp_primer)
+    primers = [[int(label) for label in primer] for primer in hyp_primer]
+    return max(len(p) for p in primers if [*yseq[: len(p)]] == p)
 
 
 def _is_nested(primer: Sequence[Any]) -> bool:

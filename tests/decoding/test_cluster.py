@@ -313,14 +313,14 @@ if __name__ == "__main__":
 
 
 def test_a_scheduler_that_is_lost(tmp_path):
-    """It ends the run at once, in one line."""
+    """It ends the run in one line."""
     (tmp_path / "scheduler.py").write_text(LONELY)
     scheduler = subprocess.Popen(
         [sys.executable, str(tmp_path / "scheduler.py")],
         stdout=subprocess.PIPE,
         text=True,
     )
-    said = "the scheduler is lost: once there is one again, the same command decodes"
+    said = "the scheduler is lost, .* the same command decodes the rest"
     try:
         with (
             pytest.raises(ClusterError, match=said),

@@ -183,7 +183,7 @@ def test_a_planted_list_of_files_removes_no_others(args, tmp_path):
     for place in (*(out / name for name in own), tmp_path / "y.srt"):
         place.write_text("kept")
     elsewhere = ["../y.srt", "1best_recog/srt/../../../y.srt", str(tmp_path / "y.srt")]
-    names = [*own[1:], *elsewhere]
+    names = [*own[1:], *elsewhere, f"1best_recog/srt/{300 * 'x'}.srt"]
     (out / LIST).write_text("\n".join([*own[:1], *names, "1best_recog/srt/z.srt"]))
     args.formats = None
     write_formats(out, args, ROWS)

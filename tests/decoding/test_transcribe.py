@@ -346,7 +346,8 @@ def test_a_folder_in_use_is_left_as_it_is(holder, packed, tmp_path, wav_scp, cap
 def test_threads_wait_passively_before_torch_is_loaded(
     packed, tmp_path, wav_scp, monkeypatch
 ):
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    monkeypatch.setenv("OMP_WAIT_POLICY", "")  # so that what is set is taken back
+    monkeypatch.delenv("OMP_WAIT_POLICY")
     found = []
 
     def cut(*_):  # the detector of silence loads torch

@@ -129,7 +129,7 @@ def test_scores_of_several_scorers_are_a_mean_of_their_probabilities(nbest):
 
 @pytest.mark.parametrize("penalty", [0.0, 3.0])
 @pytest.mark.parametrize(
-    "hyp_primer", [None, [7, 8, 9], torch.tensor([7, 8, 9]), [[7, 8, 9]]]
+    "hyp_primer", [None, [7, 8, 9], torch.tensor([7, 8, 9]), [[5], [7, 8, 9], [7]]]
 )
 def test_where_only_the_sum_of_scores_is_known(hyp_primer, penalty):
     """Of two labels and the end label: .001 for all is .1 for each."""

@@ -247,12 +247,18 @@ def test_without_an_extra_decoder_the_search_for_the_source_text_stays(model_of)
     assert type(model.asr_beam_search) is not ExplicitLengthBeamSearch
 
 
-def test_both_searches_compute_in_the_dtype_asked_for(model_of):
+@pytest.mark.parametrize("name", ["st_multi", "st_attention"])
+def test_the_source_text_is_searched_in_the_dtype_of_the_model(name, model_of, waves):
+    """Its decoder's states go through an encoder, which stays what it is."""
     conf = {"decoder_dtype": "bfloat16", **EXPLICIT}
-    model = st.Speech2Text(**model_of("st_multi").files, **conf)
+    model = st.Speech2Text(**model_of(name).files, **conf)
+    kinds = []
     for search in (model.beam_search, model.asr_beam_search):
-        lowered = search.setup().adapters["decoder"].decoder
-        assert next(lowered.parameters()).dtype == torch.bfloat16
+        decoder = search.setup().adapters["decoder"].decoder
+        kinds.append(next(decoder.parameters()).dtype)
+    assert kinds == [torch.bfloat16, torch.float32]
+    translations, _ = model(waves["utt5"])
+    assert translations
 
 
 def test_a_translator_without_ctc_for_the_source_text(model_of):

@@ -62,8 +62,7 @@ class FirstEndBeamSearch(LabelSynchronousSearch):
     def __init__(self, *args, nbest=None, **kwargs):
         super().__init__(*args, **kwargs, options=FirstEndOptions(nbest))
 
-    @property
-    def rule(self):
+    def make_rule(self):
         return FirstEndRule(self.beam_size, self.eos)
 
 

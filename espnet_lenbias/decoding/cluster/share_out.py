@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from distributed import CancelledError, Client, Future, KilledWorker, as_completed
+from distributed.client import ClosedClientError
 
 from espnet_lenbias.errors import ClusterError
 
@@ -104,12 +105,19 @@ def _result(future: Future[T]) -> T:
     try:
         return future.result()
     except CancelledError as e:
-        raise ClusterError(
-            "cluster: the scheduler is lost: once there is one again, the same command "
-            "decodes the rest"
-        ) from e
+        raise _lost() from e
 
 
 def _submit(client: Client, decode: Callable[[Batch], T], batch: Batch) -> Future[T]:
-    # fifo_timeout: first in, first out, however fast they come
-    return client.submit(decode, batch, pure=False, fifo_timeout=0)
+    try:
+        # fifo_timeout: first in, first out, however fast they come
+        return client.submit(decode, batch, pure=False, fifo_timeout=0)
+    except ClosedClientError as e:  # Dask has given up to find the scheduler again
+        raise _lost() from e
+
+
+def _lost() -> ClusterError:
+    return ClusterError(
+        "cluster: the scheduler is lost, or has cancelled the work: the same command "
+        "decodes the rest once there is one again"
+    )
