@@ -27,6 +27,7 @@ from espnet_lenbias.options.audio_files import (
     scale_warning,
 )
 from espnet_lenbias.options.cut_audio import damage_named, file_info
+from espnet_lenbias.options.several_recordings import check_alone
 
 _BLOCK = 2**18  # samples
 
@@ -81,6 +82,8 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
             return path, ""
         blocks, done = _soundfile_blocks(path, rate), _changes(info, rate)
     else:
+        if found.st_size:
+            check_alone(path, None)
         blocks = _ffmpeg_blocks(path, rate)
         done = f"read by ffmpeg, as one channel of {rate} Hz"
     source = f"{path.absolute()} {found.st_size} {found.st_mtime_ns} {rate}"

@@ -40,7 +40,7 @@ def has_source_search(model: Any) -> bool:
 
 
 def check_labels(options: Mapping[str, Any]) -> None:
-    """Verify that a language model was trained with the labels of the model.
+    """Verify that language models were trained with the labels of the model.
 
     Args:
         options: An inference class's, their defaults filled in.
@@ -48,20 +48,35 @@ def check_labels(options: Mapping[str, Any]) -> None:
     Raises:
         OptionError: Names both configs, and in what the labels differ.
     """
-    if not options.get("lm_weight") or not _names_a_model(options, "lm"):
-        return
-    lm_tokens = train_config(options, "lm").get("token_list")
-    for tool in ("asr", "mt", "s2t", "slu", "st"):
-        tokens = train_config(options, tool).get("token_list")
-        if isinstance(tokens, list) and isinstance(lm_tokens, list):
-            difference = _difference(tokens, lm_tokens)
-            if difference:
-                raise OptionError(
-                    f"lm_train_config: {options.get('lm_train_config')} is of a language "
-                    f"model with other labels than {tool}_train_config "
-                    f"{options.get(f'{tool}_train_config')}: {difference}. Give an LM "
-                    "that was trained with the model's token list, or lm_weight: 0.0"
-                )
+    for lm, weight, of_model in (
+        ("lm", "lm_weight", "token_list"),
+        ("src_lm", "asr_lm_weight", "src_token_list"),  # of the source text
+    ):
+        if options.get(weight) and _names_a_model(options, lm):
+            lm_tokens = train_config(options, lm).get("token_list")
+            for tool in ("asr", "mt", "s2t", "slu", "st"):
+                tokens = train_config(options, tool).get(of_model)
+                if isinstance(tokens, list) and isinstance(lm_tokens, list):
+                    _check_same(options, lm, weight, tool, tokens, lm_tokens)
+
+
+def _check_same(
+    options: Mapping[str, Any],
+    lm: str,
+    weight: str,
+    tool: str,
+    tokens: Sequence[str],
+    lm_tokens: Sequence[str],
+) -> None:
+    """Verify that the labels of a language model are those of the model."""
+    difference = _difference(tokens, lm_tokens)
+    if difference:
+        raise OptionError(
+            f"{lm}_train_config: {options.get(f'{lm}_train_config')} is of a language "
+            f"model with other labels than {tool}_train_config "
+            f"{options.get(f'{tool}_train_config')}: {difference}. Give an LM that was "
+            f"trained with the model's token list, or {weight}: 0.0"
+        )
 
 
 def _names_a_model(options: Mapping[str, Any], tool: str) -> bool:

@@ -9,13 +9,13 @@ import re
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
 import soundfile
 
 from espnet_lenbias.errors import AudioError
+from espnet_lenbias.options.several_recordings import BEGINNINGS, check_alone
 
 # From this on, the size of a WAV's samples in its header is no size: what writes into a
 # pipe does not know it. sox has 0x7ffff000 and a little more there, arecord 0x80000000,
@@ -39,22 +39,8 @@ _SIZES = re.compile(
 _OGG_PAGE = 65307
 _OGG_LAST = 4
 
-# How a recording begins, of kinds of which libsndfile reads the first of several in a
-# file without a word; of Ogg, whose streams can begin together, a page that begins none.
-_BEGINNINGS = {
-    "AU": re.compile(rb"\.snd\x00\x00\x00"),
-    "CAF": re.compile(rb"caff\x00\x01\x00\x00"),
-    "FLAC": re.compile(rb"fLaC[\x00\x80]\x00\x00\x22"),
-    "MP3": re.compile(
-        rb"\xff[\xe0-\xff]..(?:.{9}|.{17}|.{32})(?:Xing|Info)", re.DOTALL
-    ),
-    "RF64": re.compile(rb"RF64\xff\xff\xff\xff"),
-}
 _ID3 = 10  # bytes of the header of a tag before an MP3
 _MP3_FRAME = 4096  # bytes, of which no frame has more
-_OGG_BEGINS = re.compile(rb"OggS\x00[\x02\x06]")
-_OGG_GOES_ON = re.compile(rb"OggS\x00[\x00\x01\x04\x05]")
-
 _SAMPLES = re.compile(rb"\nsample_count -i (\d+)")  # in the header of NIST's SPHERE
 
 
@@ -122,11 +108,8 @@ def check_whole(path: Path, start: int = 0) -> None:
             f"{path}: cut off: its header says {promised:.2f} s, and {held:.2f} s are "
             "there: copy or make it anew"
         )
-    if info is not None and _begins_again(path, info.format):
-        raise AudioError(
-            f"{path}: several recordings one after the other, of which the first alone "
-            "would be heard: keep them apart, or write them anew as one"
-        )
+    if info is not None:
+        check_alone(path, info.format)
 
 
 def _wav_seconds(path: Path, start: int) -> tuple[float, float]:
@@ -211,25 +194,7 @@ def _counts_frames(path: Path) -> bool:
             f.seek(_ID3 + size)
         else:
             f.seek(0)
-        return _BEGINNINGS["MP3"].search(f.read(_MP3_FRAME)) is not None
-
-
-def _begins_again(path: Path, kind: str) -> bool:
-    """Tell whether another recording begins behind the beginning of a file's first.
-
-    Args:
-        path: The file, which is not empty.
-        kind: What libsndfile calls its kind.
-    """
-    first, again = _BEGINNINGS.get(kind), _BEGINNINGS.get(kind)
-    if kind == "OGG":
-        first, again = _OGG_GOES_ON, _OGG_BEGINS
-    if first is None or again is None:
-        return False
-    with path.open("rb") as f, mmap(f.fileno(), 0, access=ACCESS_READ) as held:
-        begun = first.search(held)
-        found = None if begun is None else again.search(held, begun.end())
-        return found is not None
+        return BEGINNINGS["MP3"].search(f.read(_MP3_FRAME)) is not None
 
 
 def _n_frames(path: Path) -> int:

@@ -148,8 +148,8 @@ def train_config(options: Mapping[str, Any], tool: str) -> Mapping[str, Any]:
     Raises:
         OptionError: See :func:`read_train_config`.
     """
-    if tool == "lm":
-        path = options.get("lm_train_config")
+    if tool in ("lm", "src_lm"):
+        path = options.get(f"{tool}_train_config")
     else:
         path = train_config_file(options, tool)
     if path is None or not os.path.isfile(path):

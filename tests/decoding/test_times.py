@@ -154,6 +154,9 @@ def test_every_tool_that_hears_has_them(name, model_of, data, tmp_path):
     texts = lines(out)
     for key, spans in spans_in(out, OF_WORDS).items():
         assert len(spans) == len(texts[key].split())
+        # whatever the window that the audio is filled up to
+        seconds = soundfile.info(data / f"{key}.wav").duration
+        assert all(end <= seconds for _, end in spans)
 
 
 def test_a_config_can_ask_for_them(run, tmp_path):

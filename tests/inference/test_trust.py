@@ -7,12 +7,12 @@ import torch
 from espnet2.tasks.asr import ASRTask
 from espnet2.tasks.lm import LMTask
 
-from espnet_lenbias import OptionError, Speech2Text
+from espnet_lenbias import OptionError, Speech2Text, st
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.inference.audio_checks import as_samples
 from tests.conftest import RATE
-from tests.make_models import SPEECH, TOKENS, make_model
+from tests.make_models import SPEECH, SRC_TOKENS, TOKENS, make_model
 from tests.releases import needs_batches, needs_lightning_checkpoints
 from tests.tiny import write_model
 
@@ -292,6 +292,24 @@ def test_an_lm_of_another_vocabulary(conformer, lm_files, tokens, message, reque
     assert message in str(raised.value)
     assert lm["lm_train_config"] in str(raised.value)
     assert conformer.files["asr_train_config"] in str(raised.value)
+
+
+def test_an_lm_of_the_source_text_has_its_labels(model_of, lm_files):
+    """Of a translator that finds the text in the source language first."""
+    files = model_of("st_multi").files
+    turned = [*SRC_TOKENS[:3], *SRC_TOKENS[-2:2:-1], SRC_TOKENS[-1]]
+    for name, tokens, message in (
+        ("source", SRC_TOKENS, ""),
+        ("turned", turned, "label 3 is 'T', not 'A'"),
+        ("target", TOKENS, "30 labels, not 24"),
+    ):
+        lm = {f"src_{key}": file for key, file in lm_files(name, tokens).items()}
+        if not message:
+            st.Speech2Text(**files, **lm, **EXPLICIT)
+            continue
+        said = f"^src_lm_train_config: .*{message}.* or asr_lm_weight: 0.0"
+        with pytest.raises(OptionError, match=said):
+            st.Speech2Text(**files, **lm, **EXPLICIT)
 
 
 @pytest.mark.parametrize("search", ["espnet", "explicit_length"])

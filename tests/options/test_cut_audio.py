@@ -13,6 +13,7 @@ from espnet_lenbias.options.audio_files import (
     seconds_of,
 )
 from espnet_lenbias.options.cut_audio import check_whole
+from espnet_lenbias.options.several_recordings import check_alone
 
 RATE = 16000
 HEADER = 44  # bytes of a plain WAV's
@@ -186,6 +187,25 @@ def test_several_recordings_in_one_file(kind, tmp_path):
     path.write_bytes(one + _noise(2, path, kind))
     with pytest.raises(AudioError, match=f"{path}: several recordings one after the"):
         check_whole(path)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"RIFF\x24\x08\0\0WAVEfmt ",
+        b"\0\0\0\x1cftypM4A \0\0\2\0",
+        b"\0\0\0\x20ftypisom\0\0\2\0",
+        bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c"),
+        b"#!AMR\n",
+    ],
+)
+def test_several_recordings_of_a_kind_that_ffmpeg_reads(start, tmp_path):
+    path = tmp_path / "audio"
+    path.write_bytes(start + bytes(1000))
+    check_alone(path, None)
+    path.write_bytes((start + bytes(1000)) * 2)
+    with pytest.raises(AudioError, match=f"{path}: several recordings one after the"):
+        check_alone(path, None)
 
 
 @pytest.mark.parametrize("tag", [b"", b"ID3\x04\0\0\0\0\x23\x08" + bytes(4488)])

@@ -1,0 +1,72 @@
+"""Audio files with several recordings one after the other, as `cat` makes them.
+
+Of most kinds the first alone is read, without a word. No torch here.
+"""
+
+import re
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+
+from espnet_lenbias.errors import AudioError
+
+# How a recording begins, by what libsndfile calls its kind.
+BEGINNINGS = {
+    "AU": re.compile(rb"\.snd\x00\x00\x00"),
+    "CAF": re.compile(rb"caff\x00\x01\x00\x00"),
+    "FLAC": re.compile(rb"fLaC[\x00\x80]\x00\x00\x22"),
+    "MP3": re.compile(
+        rb"\xff[\xe0-\xff]..(?:.{9}|.{17}|.{32})(?:Xing|Info)", re.DOTALL
+    ),
+    "RF64": re.compile(rb"RF64\xff\xff\xff\xff"),
+}
+
+# Of Ogg, whose streams can begin together, a page that begins none.
+_OGG_BEGINS = re.compile(rb"OggS\x00[\x02\x06]")
+_OGG_GOES_ON = re.compile(rb"OggS\x00[\x00\x01\x04\x05]")
+
+# Likewise of kinds that ffmpeg reads, libsndfile not: WAV (which it refuses if there are
+# several) and AVI, MP4 and its like, Windows Media, AMR.
+_OF_FFMPEG = (
+    re.compile(rb"RIFF....(?:WAVE|AVI )", re.DOTALL),
+    re.compile(
+        rb"ftyp(?:isom|iso[2-9]|M4[ABV] |mp4[12]|qt  |avc1|dash|3g[2p].)", re.DOTALL
+    ),
+    re.compile(rb"\x30\x26\xb2\x75\x8e\x66\xcf\x11\xa6\xd9\x00\xaa\x00\x62\xce\x6c"),
+    re.compile(rb"#!AMR(?:-WB)?\n"),
+)
+_FIRST_BYTES = 64  # of a file, within which its first recording begins
+
+
+def check_alone(path: Path, kind: str | None) -> None:
+    """Verify that no other recording begins behind the beginning of a file's first.
+
+    Args:
+        path: The file, which is not empty.
+        kind: What libsndfile calls its kind; None: it cannot read it.
+
+    Raises:
+        AudioError: There are several.
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as f, mmap(f.fileno(), 0, access=ACCESS_READ) as held:
+        if _begins_again(held, kind):
+            raise AudioError(
+                f"{path}: several recordings one after the other, of which the first "
+                "alone would be heard: keep them apart, or write them anew as one"
+            )
+
+
+def _begins_again(held: mmap, kind: str | None) -> bool:
+    """Tell whether there are several recordings in the bytes of a file."""
+    if kind is None:
+        kinds = [k for k in _OF_FFMPEG if k.search(held, 0, _FIRST_BYTES)]
+        pairs = [(one, one) for one in kinds]
+    elif kind == "OGG":
+        pairs = [(_OGG_GOES_ON, _OGG_BEGINS)]
+    else:
+        pairs = [(BEGINNINGS[k], BEGINNINGS[k]) for k in BEGINNINGS.keys() & {kind}]
+    for first, again in pairs:
+        begun = first.search(held)
+        if begun is not None and again.search(held, begun.end()):
+            return True
+    return False
