@@ -9,13 +9,10 @@ from typing import Any
 from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.options.segments import Segment, by_recording
 from espnet_lenbias.options.values import score_number
-from espnet_lenbias.report.result_values import shares, times
+from espnet_lenbias.report.result_values import shares, times, words_said
 
 # What ends the names of files where there is an n-best list for each speaker.
 _SPEAKER = re.compile(r"1best_recog/token((?:_spk\d+)?)")
-
-# Symbols of OWSM, such as <eng> or <0.02>, which stand in `text` like words.
-_SYMBOL = re.compile(r"<[^<>\s]+>")
 
 
 @dataclass(frozen=True)
@@ -201,9 +198,10 @@ def _words(text: str, fields: Mapping[str, str]) -> list[Word]:
     plain = fields.get("text_nospecial")
     if plain is None:
         return rated
-    bare = [replace(word, text=_SYMBOL.sub("", word.text)) for word in rated]
-    said = [word for word in bare if word.text]
-    return said if [word.text for word in said] == plain.split() else rated
+    places = words_said(text, plain)
+    if places is None:
+        return rated
+    return [replace(rated[i], text=w) for i, w in zip(places, plain.split())]
 
 
 def _score(fields: Mapping[str, str]) -> float:

@@ -95,7 +95,9 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
                 "the audio is a list: give one utterance, or call batch_decode"
             )
         text_prev = args[0] if args else kwargs.get("text_prev")
-        if text_prev is not None and not isinstance(text_prev, str):
+        is_text = text_prev is None or isinstance(text_prev, str)
+        # an empty array, as in batches: nothing was said before
+        if not is_text and getattr(text_prev, "shape", None) != (0,):
             checked_ids(text_prev, self.beam_search.n_vocab, "text_prev")
         return super().__call__(self._heard(speech), *args, **kwargs)
 

@@ -10,17 +10,24 @@ ESPnet's own tool leaves none, and then ``DIR/<tag>/decode.yaml`` counts.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from espnet_lenbias.options.run_journal import JOURNAL
 from espnet_lenbias.options.values import score_number
 from espnet_lenbias.report.ran import config_that_ran, contradictions, translated
 from espnet_lenbias.report.result_files import files, journals, lacking, read_values
-from espnet_lenbias.report.result_values import check_words, shares, times
+from espnet_lenbias.report.result_values import (
+    check_words,
+    shares,
+    times,
+    words_said,
+)
 from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.systems import System, read_config, system_of
 from espnet_lenbias.report.trn import usual_speaker
 from espnet_lenbias.search.loops import loops
+
+T = TypeVar("T")
 
 CONFIG = "decode.yaml"
 
@@ -228,6 +235,26 @@ def _read_references(data: Path, name: str) -> ReferenceSet:
     return ReferenceSet(name, dict(sorted(texts.items())), speakers)
 
 
+def _of_said_words(
+    values: Mapping[str, Sequence[T]],
+    whole: Mapping[str, str],
+    texts: Mapping[str, str],
+) -> dict[str, Sequence[T]]:
+    """Return what a result file of OWSM tells of the words that are said.
+
+    Args:
+        values: Of each word, those that are symbols among them, by utterance.
+        whole: The texts with the symbols.
+        texts: Without.
+    """
+    said: dict[str, Sequence[T]] = {}
+    for key in values.keys() & whole.keys():
+        places = words_said(whole[key], texts.get(key, ""))
+        if places is not None:
+            said[key] = [values[key][i] for i in places]
+    return said
+
+
 def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> Decoding:
     # OWSM's `text` holds the symbols of its language and task, too.
     plain = files(folder, "text_nospecial")
@@ -239,12 +266,18 @@ def _read_decoding(folder: Path, system: System, references: ReferenceSet) -> De
             f"reference, e.g. {min(strangers)}: --data is of other utterances"
         )
     labels = read_values(folder, "token_int", str.split)
+    whole = read_values(folder, "text", str) if plain else texts
+    word_confidence: Mapping[str, Sequence[float]]
+    word_times: Mapping[str, Sequence[tuple[float, float]]]
     word_confidence = read_values(folder, "word_confidence", shares)
     # those of a text that could not be aligned are not known: an empty line
     found = read_values(folder, "word_times", times)
     word_times = {key: spans for key, spans in found.items() if spans}
-    check_words(folder, texts, "word_confidence", word_confidence)
-    check_words(folder, texts, "word_times", word_times)
+    check_words(folder, whole, "word_confidence", word_confidence)
+    check_words(folder, whole, "word_times", word_times)
+    if plain:
+        word_confidence = _of_said_words(word_confidence, whole, texts)
+        word_times = _of_said_words(word_times, whole, texts)
     return Decoding(
         system=system,
         references=references,

@@ -1,9 +1,13 @@
 """The values of result files: how they are read, and whether they are of the same run."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+# Symbols of OWSM, such as <eng> or <0.02>, which stand in `text` like words.
+_SYMBOL = re.compile(r"<[^<>\s]+>")
 
 
 def check_words(
@@ -41,3 +45,18 @@ def times(values: str) -> list[tuple[float, float]]:
             raise ValueError(f"{value} is no time")
         pairs.append((start, end))
     return pairs
+
+
+def words_said(text: str, plain: str) -> list[int] | None:
+    """Return which words of a text of OWSM are said, and are no symbols.
+
+    Args:
+        text: With the symbols, which stand in it like words.
+        plain: What ESPnet makes of it without them.
+
+    Returns:
+        Their places; None where words and symbols cannot be told apart.
+    """
+    bare = [_SYMBOL.sub("", word) for word in text.split()]
+    places = [i for i, word in enumerate(bare) if word]
+    return places if [bare[i] for i in places] == plain.split() else None

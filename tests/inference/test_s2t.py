@@ -88,6 +88,19 @@ def test_previous_texts_that_are_none(text, kind, message, build, waves):
 
 
 @needs_batches
+def test_an_empty_previous_text(build, waves):
+    """Alone, as text or as ids, and in a batch with one that is not."""
+    model = build(search="explicit_length")
+    alone = model(waves["utt4"], text_prev=np.zeros(0, dtype=int))
+    texts, lengths = torch.tensor([[5, 6], [0, 0]]), torch.tensor([2, 0])
+    waves = [waves["utt5"], waves["utt4"]]
+    more = {"text_prev": texts, "text_prev_lengths": lengths}
+    _, together = model.batch_decode(waves, **more)
+    as_text = model(waves[1], text_prev="")
+    assert alone[0][2] == together[0][2] == as_text[0][2]
+
+
+@needs_batches
 def test_a_recording_of_two_channels_is_no_batch(build):
     model = build(search="explicit_length")
     with pytest.raises(

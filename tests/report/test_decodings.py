@@ -168,3 +168,22 @@ def test_a_value_that_is_none(folder, data):
     message = "steps: s1-u1 has no steps but 'many'"
     with pytest.raises(ValueError, match=message):
         read_decodings(folder, data)
+
+
+def test_words_of_owsm_have_what_is_said_of_them_and_not_of_its_symbols(folder, data):
+    """Of one whose words cannot be told from symbols nothing is known."""
+    confidences = {"s1-u1": "0.9 0.8 0.7 0.6", "s1-u2": "0.5 0.4", "s2-u3": "0.3"}
+    files = {
+        "text": {
+            "s1-u1": "<eng> <asr> a <0.02>b",
+            "s1-u2": "<eng> x",
+            "s2-u3": "<eng>",
+        },
+        "text_nospecial": {"s1-u1": " a b", "s1-u2": " y", "s2-u3": ""},
+        "word_confidence": confidences,
+        "word_times": {"s1-u1": "0-0 0-0 0.1-0.2 0.2-0.3", "s1-u2": "", "s2-u3": "0-0"},
+    }
+    write_system(folder, "a", SIMPLE, {"dev": files})
+    decoding = read_one(folder, data)
+    assert decoding.word_confidence == {"s1-u1": [0.7, 0.6], "s2-u3": []}
+    assert decoding.word_times == {"s1-u1": [(0.1, 0.2), (0.2, 0.3)], "s2-u3": []}
