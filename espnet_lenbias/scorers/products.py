@@ -4,14 +4,17 @@ A step multiplies few rows, one for each hypothesis, with the same weights as th
 before. torch's usual product reads them as they lie in the model, and lays them out anew
 at every call or makes do. Here they are laid out once, in one of two ways:
 
-* for oneDNN, torch's own library for x86 processors, in float32 or bfloat16;
+* for oneDNN, torch's own library for x86 processors, in float32 or bfloat16. In float32 not
+  on Intel's: there the usual products, those of MKL, are as fast or faster;
 * as half-precision numbers, where all of them are such: OpenAI's checkpoints are in half
   precision, and a product with these reads half as much memory.
 
 What is returned differs from the usual product by rounding alone.
 """
 
+import functools
 import platform
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -150,7 +153,7 @@ def _may_be_laid_out(matrix: torch.Tensor) -> bool:
         matrix.device.type == "cpu"
         and matrix.numel() >= _LARGE
         and _has_products()
-        and _multiplies(matrix.dtype)
+        and _gains(matrix)
     )
 
 
@@ -158,10 +161,10 @@ def _as_laid_out(matrix: torch.Tensor, before: _LaidOut | None) -> _LaidOut:
     """Lay out a matrix, unless it is what it was before."""
     version = -1 if matrix.is_inference() else matrix._version  # these count none
     of = (matrix.data_ptr(), matrix.shape, matrix.dtype, version)
-    sample = matrix.flatten()[:: max(1, matrix.numel() // _SAMPLE)]
+    sample = _sample_of(matrix)
     if before is not None and before.of == of and torch.equal(before.sample, sample):
         return before
-    return _LaidOut(of, sample.clone(), *_packed(matrix, sample))
+    return _LaidOut(of, sample.clone(), *_packed(matrix))
 
 
 def _has_products() -> bool:
@@ -175,24 +178,45 @@ def _has_products() -> bool:
     )
 
 
-def _multiplies(dtype: torch.dtype) -> bool:
-    """Tell whether the processor multiplies numbers of a dtype."""
-    if dtype == torch.bfloat16:
+def _gains(matrix: torch.Tensor) -> bool:
+    """Tell whether these products are faster on this processor than the usual ones."""
+    if matrix.dtype == torch.bfloat16:
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-    return dtype == torch.float32
+    if matrix.dtype != torch.float32:
+        return False
+    return not _is_intel() or _fits_half(_sample_of(matrix))
 
 
-def _packed(matrix: torch.Tensor, sample: torch.Tensor) -> tuple[Any, bool]:
+@functools.cache
+def _is_intel() -> bool:
+    """Tell whether the processor is one of Intel's."""
+    try:
+        return "GenuineIntel" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return "Intel" in platform.processor()
+
+
+def _packed(matrix: torch.Tensor) -> tuple[Any, bool]:
     """Return a matrix as one of the two products takes it, and whether it is as halves."""
-    if (
+    if _is_half(matrix):
+        return torch.ops.quantized.linear_prepack_fp16(matrix, None), True
+    return torch.ops.mkldnn._reorder_linear_weight(matrix), False
+
+
+def _is_half(matrix: torch.Tensor) -> bool:
+    """Tell whether a float32 matrix can be multiplied with as half-precision numbers."""
+    return (
         torch.backends.quantized.engine in _HALF_ENGINES
         and hasattr(torch.ops.quantized, "linear_dynamic_fp16")
         and matrix.dtype == torch.float32
-        and _fits_half(sample)  # which most others do not
+        and _fits_half(_sample_of(matrix))  # which most others do not
         and _fits_half(matrix)
-    ):
-        return torch.ops.quantized.linear_prepack_fp16(matrix, None), True
-    return torch.ops.mkldnn._reorder_linear_weight(matrix), False
+    )
+
+
+def _sample_of(matrix: torch.Tensor) -> torch.Tensor:
+    """Return some numbers of a matrix, by which it is told from others."""
+    return matrix.flatten()[:: max(1, matrix.numel() // _SAMPLE)]
 
 
 def _fits_half(numbers: torch.Tensor) -> bool:

@@ -306,3 +306,15 @@ def test_small_matrices_are_left(layer, monkeypatch):
     assert not is_laid_out(layer)
     x = torch.randn(3, D)
     assert torch.equal(linear(layer, x), layer(x))
+
+
+@needs_products
+@needs_half
+def test_on_intels_processors_the_usual_products_are_taken_in_float32(
+    layer, halves, monkeypatch
+):
+    """But for weights in half precision, of which half as much is to be read."""
+    monkeypatch.setattr(products, "_is_intel", lambda: True)
+    lay_out(torch.nn.ModuleList([layer, halves]), halves)
+    assert not is_laid_out(layer)
+    assert is_laid_out(halves, as_halves=True)
