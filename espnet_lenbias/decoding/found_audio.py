@@ -102,15 +102,30 @@ def left_out(paths: Sequence[Path], results: Path) -> dict[str, int]:
 
 def _files_in(folder: Path, results: Path | None) -> list[Path]:
     """Return the files below a folder, sorted; see :func:`audio_in`."""
-    runs = {_place(journal.parent) for journal in folder.rglob(JOURNAL)}
+    below = list(_below(folder))
+    runs = {_place(file.parent) for file in below if file.name == JOURNAL}
     if results is not None:
         runs.add(_place(results))
     return sorted(
         file
-        for file in folder.rglob("*")
+        for file in below
         if not _is_written(_place(file), runs)
         and (os.path.isfile(file) or _leads_nowhere(file))
     )
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Yield all that lies below a folder but folders; links to folders are followed."""
+    seen = set()
+    for place, folders, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen:  # it has been here by another link, or in a circle
+            folders.clear()
+            continue
+        seen.add(real)
+        # links last, so that what is found does not hang on the order of the disk
+        folders.sort(key=lambda name: (os.path.islink(os.path.join(place, name)), name))
+        yield from (Path(place) / name for name in files)
 
 
 def _is_written(place: Path, runs: Collection[Path]) -> bool:

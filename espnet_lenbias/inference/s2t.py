@@ -98,7 +98,8 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
         is_text = text_prev is None or isinstance(text_prev, str)
         # an empty array, as in batches: nothing was said before
         if not is_text and getattr(text_prev, "shape", None) != (0,):
-            checked_ids(text_prev, self.beam_search.n_vocab, "text_prev")
+            wanted = "a text, or an array (L,) of its token ids"
+            checked_ids(text_prev, self.beam_search.n_vocab, "text_prev", wanted)
         return super().__call__(self._heard(speech), *args, **kwargs)
 
     def batch_decode(

@@ -9,6 +9,9 @@ import torch
 # A text, or (L,) its token ids.
 SourceText = str | torch.Tensor | np.ndarray
 
+_IDS = "an array (L,) of its token ids"
+_TEXT_OR_IDS = f"a text, or {_IDS}; several of them as a list"
+
 Preprocess = Callable[[str, dict[str, Any]], dict[str, np.ndarray]]
 
 
@@ -36,16 +39,19 @@ def source_ids(
                 "give the array of its token ids"
             )
         text = preprocess("", {"src_text": text})["src_text"]
-    return checked_ids(text, n_tokens, name)
+    return checked_ids(text, n_tokens, name, _TEXT_OR_IDS)
 
 
-def checked_ids(text: Any, n_tokens: int, name: str) -> torch.Tensor | np.ndarray:
+def checked_ids(
+    text: Any, n_tokens: int, name: str, wanted: str = _IDS
+) -> torch.Tensor | np.ndarray:
     """Return token ids, (L,), if these are such.
 
     Args:
         text: An array.
         n_tokens: How many tokens there are.
         name: What a message calls it.
+        wanted: What it says can be given.
 
     Raises:
         TypeError: It is something else.
@@ -56,10 +62,7 @@ def checked_ids(text: Any, n_tokens: int, name: str) -> torch.Tensor | np.ndarra
         raise ValueError(f"{name} is empty")
     if not is_array or not _is_whole(text):
         kind = getattr(text, "dtype", type(text).__name__)
-        raise TypeError(
-            f"{name} is of type {kind}: give a text, or an array (L,) of its token ids; "
-            "several of them as a list"
-        )
+        raise TypeError(f"{name} is of type {kind}: give {wanted}")
     if text.ndim != 1:
         raise ValueError(f"{name} is of shape {tuple(text.shape)}: give (L,) token ids")
     if int(text.min()) < 0 or int(text.max()) >= n_tokens:

@@ -17,7 +17,7 @@ from espnet_lenbias.options.search_conf import (
     ExplicitLengthOptions,
     SimpleOptions,
 )
-from espnet_lenbias.options.values import nearest
+from espnet_lenbias.options.values import count, nearest
 
 GROUP = "espnet.beam_search"
 
@@ -85,10 +85,11 @@ def settings_of(like: Any, beam_size: int | None = None) -> dict[str, Any]:
     Returns:
         Arguments of ESPnet's ``BeamSearch``.
     """
+    own_size = count("beam_size", like.beam_size)  # which may have been set since
     return {
         "scorers": like.scorers,
         "weights": like.weights,
-        "beam_size": like.beam_size if beam_size is None else beam_size,
+        "beam_size": own_size if beam_size is None else beam_size,
         "vocab_size": like.n_vocab,
         "sos": like.sos,
         "eos": like.eos,

@@ -786,3 +786,17 @@ def test_ffmpeg_itself(tone, tmp_path):
     assert rate == 16000
     spectrum = np.abs(np.fft.rfft(samples[4000:12000]))
     assert np.argmax(spectrum) * 16000 / 8000 == pytest.approx(440, abs=2)
+
+
+def test_folders_that_are_linked_to_are_searched_once(tmp_path):
+    """A link may lead in a circle, or to a folder that is there already."""
+    folder, elsewhere = tmp_path / "in", tmp_path / "talks"
+    (folder / "day1").mkdir(parents=True)
+    elsewhere.mkdir()
+    for path in (folder / "day1" / "a.wav", elsewhere / "b.wav"):
+        path.touch()
+    (folder / "talks").symlink_to(elsewhere)
+    (folder / "again").symlink_to(folder / "day1")
+    (elsewhere / "back").symlink_to(folder)
+    found = named_audio([folder], OUT)
+    assert sorted(path.name for path in found.values()) == ["a.wav", "b.wav"]

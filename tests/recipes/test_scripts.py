@@ -218,7 +218,9 @@ def test_a_number_that_is_none(script, option, recipes):
         values.remove("")  # it may be left open
     for value in values:
         run = _run(recipes, script, f"--{option}", value)
-        expected = f"--{option} {value}: must be a whole number from {least} on"
+        allowed = "0 to 1" if option == "ngpu" else f"{least} on"
+        wrong = f"{value}: must be a whole number from {allowed}" if value else ""
+        expected = f"--{option} {wrong or 'must not be empty'}"
         _refused(recipes, run, f"{Path(script).name}: {expected}")
 
 
