@@ -19,8 +19,8 @@ from espnet_lenbias.options.registry import (
     check_search_conf,
     search_options,
 )
-from espnet_lenbias.report.explanation import text_of
 from espnet_lenbias.report.figures.looks import Kind
+from espnet_lenbias.report.label_text import text_of
 from espnet_lenbias.report.systems import option_names
 
 if TYPE_CHECKING:  # slow to load, and not all that imports this decodes

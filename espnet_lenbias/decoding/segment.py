@@ -81,10 +81,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
 
             found = list(_lines(recordings, load_detector(), options, failures))
         if not found:
-            failed = f"; failed: {'; '.join(failures)}" if failures else ""
-            raise OptionError(
-                f"{args.wav_scp}: there is no speech in what can be read{failed}"
-            )
+            none = "there is no speech in its recordings"
+            raise OptionError(f"{args.wav_scp}: {'; '.join(failures) or none}")
         replace_file(args.output_dir, "segments", found)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")

@@ -142,8 +142,11 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
         if not len(speech):
             return []
         lengths = args[0] if args else kwargs.get("speech_lengths")
+        waves = [w[:n] for w, n in zip(speech, lengths_of(speech, lengths))]
         decode = partial(super().batch_decode, speech, *args, **kwargs)
-        results: list[Any] = self._decided(decode, partial(lengths_of, speech, lengths))
+        results: list[Any] = self._decided(
+            decode, lambda: [self._n_samples(wave) for wave in waves]
+        )
         for i in failed:
             results[i] = self._nothing_heard()
         return results
@@ -178,6 +181,17 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
             speech = self._heard(speech)
         read: np.ndarray = super().read_audio(speech)
         return read
+
+    def _n_samples(self, source: torch.Tensor) -> int:
+        """Return of how many samples audio is, without what fills it up to the window.
+
+        ESPnet's tools fill it with zeros before the model sees it.
+        """
+        conf = self.preprocessor_conf
+        if len(source) < int(conf["fs"] * conf["speech_length"]):
+            return len(source)
+        sounds = source.reshape(len(source), -1).any(dim=1).nonzero()
+        return int(sounds[-1]) + 1 if len(sounds) else len(source)
 
     def _heard(self, speech: Audio, name: str = "the audio") -> torch.Tensor:
         """Return the samples of an utterance, (samples,), checked.

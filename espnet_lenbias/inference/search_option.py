@@ -206,7 +206,11 @@ class SearchOptionMixin(Samples, _EspnetClass):
     def __call__(self, source: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Decode one utterance as ESPnet's object does, and decide on its n-best list."""
         decode = partial(super().__call__, source, *args, **kwargs)
-        return self._decided(decode, partial(len, source))
+        return self._decided(decode, partial(self._n_samples, source))
+
+    def _n_samples(self, source: Any) -> int:
+        """Return of how many samples audio is."""
+        return len(source)
 
     def _decided(
         self, decode: Callable[[], Any], lengths: Callable[[], Lengths]

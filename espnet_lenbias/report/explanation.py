@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from matplotlib.figure import Figure
 
 from espnet_lenbias.report.figures.trace import ending_figure, places_figure
+from espnet_lenbias.report.label_text import text_of
 from espnet_lenbias.report.running import Running, best_running, recorded_running
 from espnet_lenbias.report.tables import column, markdown_table
 from espnet_lenbias.search.trace import Trace
@@ -261,12 +262,3 @@ def _found_at(trace: Trace) -> int:
 def _shorten(text: str) -> str:
     """Return the end of a text: what a position has changed."""
     return text if len(text) <= _SHOWN else f"...{text[3 - _SHOWN :]}"
-
-
-def text_of(model: Any, labels: Sequence[int]) -> str:
-    """Return the text of labels as ESPnet does: without blanks, whose id is 0."""
-    tokens = model.converter.ids2tokens([label for label in labels if label != 0])
-    if model.tokenizer is None:
-        return " ".join(tokens)
-    text: str = model.tokenizer.tokens2text(tokens)
-    return text

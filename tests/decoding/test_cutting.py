@@ -180,7 +180,7 @@ def test_recordings_that_cannot_be_read_cost_no_other(tmp_path, monkeypatch, cap
 @pytest.mark.parametrize(
     ("lines", "options", "message"),
     [
-        ("a gone.wav\nb x\nc y", [], "a: there is no audio file gone.wav (and 2 more"),
+        ("a gone.wav\nb x", [], "a: there is no audio file gone.wav; b: there is no"),
         ("a gone.wav", [], "wav.scp: a: there is no audio file gone.wav"),
         ("a cat x.wav |", [], "wav.scp: a: cat x.wav |: name a file"),
         ("a", [], "wav.scp: a: there is no audio file"),

@@ -210,7 +210,7 @@ def test_an_unreadable_flac_is_named(corpus):
     assert f"unreadable audio: {path}" in run.stderr
 
 
-@pytest.mark.parametrize("options", [("--beam", "4"), ("4",), ("--lm-weights", "0")])
+@pytest.mark.parametrize("options", [("--beam", "4"), ("4",), ("--lm-weight", "0")])
 def test_an_unknown_option_is_named(options, tmp_path):
     run = _run_sh(tmp_path, *options)
     assert run.returncode == 2
@@ -346,7 +346,7 @@ def test_a_model_of_another_tool(model_of, tmp_path):
     run = _local("rows", out, tmp_path, "--conf", conf, "--rows", "mine:4")
     assert run.returncode == 0, run.stderr
     path = tmp_path / "mine_beam4_lm0.0" / "decode.yaml"  # of ASR it would be lm1.0
-    assert yaml.safe_load(path.read_text())["task_sym"] == "st_deu"
+    assert yaml.safe_load(path.read_text())["task_sym"] == "<st_deu>"
     assert choose_tool(["--config", str(path)]) is S2T  # so `decode` needs no --tool
 
 

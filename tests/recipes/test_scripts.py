@@ -61,6 +61,7 @@ def recipes(tmp_path) -> Path:
         copy = tmp_path / path.relative_to(RECIPES)
         copy.parent.mkdir(exist_ok=True)
         shutil.copy(path, copy)
+    shutil.copytree(RECIPES / "librispeech" / "conf", tmp_path / "librispeech" / "conf")
     _program(tmp_path / "python", PYTHON)
     return tmp_path
 

@@ -127,7 +127,7 @@ def test_audio_of_any_rate_and_depth(tmp_path):
     (audio / "as is.txt").write_text("as\nis\n")
     of_a_run = audio / "transcripts" / "audio"  # whose copies are no audio
     of_a_run.mkdir(parents=True)
-    (of_a_run / "copy.flac").write_bytes(b"no audio")
+    (of_a_run / "copy-0123abcd.flac").write_bytes(b"no audio")
     (audio / "transcripts" / JOURNAL).touch()
     run = _local("data", audio, out)
     assert run.returncode == 0, run.stderr
