@@ -173,8 +173,8 @@ def lower_precision(search: Any, decoder_dtype: str | None, model: Any) -> None:
     device = torch.device(model.device)
     if decoder_dtype == "bfloat16" and not has_bfloat16_products(device):
         logger.warning(
-            "decoder_dtype: this processor has no bfloat16 products, so decoding is "
-            "slower with bfloat16 than without"
+            "decoder_dtype: this processor does not multiply bfloat16 faster than "
+            "float32, so decoding can be slower with it than without"
         )
     logger.info(f"{' and '.join(names)} compute in {decoder_dtype}")
 

@@ -12,6 +12,7 @@ import torch
 
 from espnet_lenbias.espnet_compat import OpenAIWhisperDecoder, ScorerInterface
 from espnet_lenbias.scorers.lm import is_rnn_lm, is_transformer_lm
+from espnet_lenbias.scorers.products import is_intel
 from espnet_lenbias.scorers.rnn import supports as is_batched_rnn
 from espnet_lenbias.scorers.transformer import supports as is_cached_transformer
 from espnet_lenbias.scorers.whisper import supports as is_cached_whisper
@@ -49,13 +50,14 @@ def lowered(scorer: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
 def has_bfloat16_products(device: torch.device) -> bool:
     """Tell whether a device multiplies bfloat16 matrices faster than float32 ones.
 
-    Of devices that torch cannot be asked about, yes.
+    Of devices that torch cannot be asked about, yes. Intel's processors without AMX have
+    such products, and do float32 as fast.
     """
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if device.type != "cpu" or platform.machine() not in ("x86_64", "AMD64"):
         return True
     # torch has no public name for these
-    return bool(
-        torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    )
+    if torch.cpu._is_amx_tile_supported():
+        return True
+    return bool(torch.cpu._is_avx512_bf16_supported()) and not is_intel()

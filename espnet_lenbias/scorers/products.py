@@ -184,11 +184,11 @@ def _gains(matrix: torch.Tensor) -> bool:
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
     if matrix.dtype != torch.float32:
         return False
-    return not _is_intel() or _fits_half(_sample_of(matrix))
+    return not is_intel() or _fits_half(_sample_of(matrix))
 
 
 @functools.cache
-def _is_intel() -> bool:
+def is_intel() -> bool:
     """Tell whether the processor is one of Intel's."""
     try:
         return "GenuineIntel" in Path("/proc/cpuinfo").read_text(encoding="utf-8")

@@ -9,4 +9,4 @@ from espnet_lenbias.scorers import products
 def small_matrices_too(monkeypatch):
     """Lay out the matrices of the tests' models, which are smaller than others."""
     monkeypatch.setattr(products, "_LARGE", 0)
-    monkeypatch.setattr(products, "_is_intel", lambda: False)  # whatever this one is
+    monkeypatch.setattr(products, "is_intel", lambda: False)  # whatever this one is

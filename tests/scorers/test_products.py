@@ -314,7 +314,7 @@ def test_on_intels_processors_the_usual_products_are_taken_in_float32(
     layer, halves, monkeypatch
 ):
     """But for weights in half precision, of which half as much is to be read."""
-    monkeypatch.setattr(products, "_is_intel", lambda: True)
+    monkeypatch.setattr(products, "is_intel", lambda: True)
     lay_out(torch.nn.ModuleList([layer, halves]), halves)
     assert not is_laid_out(layer)
     assert is_laid_out(halves, as_halves=True)

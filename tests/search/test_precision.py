@@ -13,7 +13,7 @@ from espnet2.lm.seq_rnn_lm import SequentialRNNLM
 from espnet2.lm.transformer_lm import TransformerLM
 
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
-from espnet_lenbias.scorers import EncoderOutput, Prefixes, adapter_for
+from espnet_lenbias.scorers import EncoderOutput, Prefixes, adapter_for, precision
 from espnet_lenbias.scorers.base import make_spans
 from espnet_lenbias.scorers.fallback import BatchFallback, SingleFallback
 from espnet_lenbias.scorers.precision import can_be_lowered, lowered
@@ -152,3 +152,20 @@ def test_products_of_integers_go_through_the_adapters(kind):
     q = score_of(scorers, hyps[0].yseq, frames)
     # the range of the integers is that of the rows that are computed together
     assert hyps[0].original_score == pytest.approx(q, abs=0.3)
+
+
+@pytest.mark.parametrize(
+    "amx, avx512, intel, faster",
+    [
+        (True, True, True, True),
+        (False, True, True, False),  # measured: float32 is as fast there
+        (False, True, False, True),
+        (False, False, False, False),
+    ],
+)
+def test_where_bfloat16_is_faster(amx, avx512, intel, faster, monkeypatch):
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+    monkeypatch.setattr(precision, "is_intel", lambda: intel)
+    assert precision.has_bfloat16_products(torch.device("cpu")) is faster
