@@ -79,13 +79,13 @@ def write_formats(
     names = {name for name, _ in files}
     if not (before or names):
         return
-    note_files(
-        folder, before | names
-    )  # first: a run that is killed here has written some
+    # before the files: a run that is killed among them has written some
+    note_files(folder, before | names)
     for name, lines in files:
         replace_file(folder, name, lines)
-    remove_files(folder, before - names)
-    note_files(folder, names)
+    if gone := before - names:
+        remove_files(folder, gone)
+        note_files(folder, names)
 
 
 def _asked_for(

@@ -44,7 +44,7 @@ def check_audio(wave: Audio, name: str = "the audio") -> None:
         TypeError: It is no audio.
     """
     check_samples(wave, name)
-    if warning := _width_warning(wave, name):
+    if warning := width_warning(wave, name):
         raise AudioError(warning)
     if not len(wave):
         raise AudioError(f"{name} is empty")
@@ -122,7 +122,7 @@ def _is_signed(wave: Audio) -> bool:
     return wave.dtype.is_signed and not wave.dtype.is_complex
 
 
-def _width_warning(wave: Audio, name: str) -> str:
+def width_warning(wave: Audio, name: str) -> str:
     """Return what is wrong where wider integers hold samples of 16 bits.
 
     By the range of these they would be 90 dB down, which no utterance is. Quiet samples
@@ -164,21 +164,15 @@ def lengths_of(speech: Sequence[Audio] | Audio, lengths: Any = None) -> list[int
 
 
 class Samples:
-    """Makes tensors of audio; warns, once for an object, of scale, width and length."""
+    """Makes tensors of audio, and warns, once for an object, of scale and length."""
 
     # Whether they are looked at.
     warns_of_scale = True
-    warns_of_width = True  # in streams: see `check_audio` for others
     warns_of_length = True
 
     def _samples(self, wave: Audio) -> torch.Tensor:
         """Return samples as :func:`as_samples` does."""
         samples = as_samples(wave)
-        if self.warns_of_width:
-            warning = _width_warning(wave, "the chunk")
-            if warning:
-                logger.warning(f"{warning}; this is said once")
-                self.warns_of_width = False
         if self.warns_of_scale:
             warning = array_warning(are_large(samples), self._trained_on())
             if warning:

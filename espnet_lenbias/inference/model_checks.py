@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.train_config import train_config
+from espnet_lenbias.options.train_config import letters_of, train_config
 
 # Under which name an inference object has its network.
 _NETWORKS = ("asr_model", "st_model", "s2t_model", "mt_model")
@@ -48,35 +48,25 @@ def check_labels(options: Mapping[str, Any]) -> None:
     Raises:
         OptionError: Names both configs, and in what the labels differ.
     """
+    tool = letters_of(options)
     for lm, weight, of_model in (
         ("lm", "lm_weight", "token_list"),
         ("src_lm", "asr_lm_weight", "src_token_list"),  # of the source text
     ):
-        if options.get(weight) and _names_a_model(options, lm):
-            lm_tokens = train_config(options, lm).get("token_list")
-            for tool in ("asr", "mt", "s2t", "slu", "st"):
-                tokens = train_config(options, tool).get(of_model)
-                if isinstance(tokens, list) and isinstance(lm_tokens, list):
-                    _check_same(options, lm, weight, tool, tokens, lm_tokens)
-
-
-def _check_same(
-    options: Mapping[str, Any],
-    lm: str,
-    weight: str,
-    tool: str,
-    tokens: Sequence[str],
-    lm_tokens: Sequence[str],
-) -> None:
-    """Verify that the labels of a language model are those of the model."""
-    difference = _difference(tokens, lm_tokens)
-    if difference:
-        raise OptionError(
-            f"{lm}_train_config: {options.get(f'{lm}_train_config')} is of a language "
-            f"model with other labels than {tool}_train_config "
-            f"{options.get(f'{tool}_train_config')}: {difference}. Give an LM that was "
-            f"trained with the model's token list, or {weight}: 0.0"
-        )
+        if not options.get(weight) or not _names_a_model(options, lm):
+            continue
+        lm_tokens = train_config(options, lm).get("token_list")
+        tokens = train_config(options, tool).get(of_model)
+        if not isinstance(tokens, list) or not isinstance(lm_tokens, list):
+            continue
+        difference = _difference(tokens, lm_tokens)
+        if difference:
+            raise OptionError(
+                f"{lm}_train_config: {options.get(f'{lm}_train_config')} is of a language "
+                f"model with other labels than {tool}_train_config "
+                f"{options.get(f'{tool}_train_config')}: {difference}. Give an LM that was "
+                f"trained with the model's token list, or {weight}: 0.0"
+            )
 
 
 def _names_a_model(options: Mapping[str, Any], tool: str) -> bool:

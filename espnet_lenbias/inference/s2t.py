@@ -142,10 +142,13 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
         if not len(speech):
             return []
         lengths = args[0] if args else kwargs.get("speech_lengths")
-        waves = [w[:n] for w, n in zip(speech, lengths_of(speech, lengths))]
         decode = partial(super().batch_decode, speech, *args, **kwargs)
         results: list[Any] = self._decided(
-            decode, lambda: [self._n_samples(wave) for wave in waves]
+            decode,
+            lambda: [
+                self._n_samples(wave[:n])
+                for wave, n in zip(speech, lengths_of(speech, lengths))
+            ],
         )
         for i in failed:
             results[i] = self._nothing_heard()

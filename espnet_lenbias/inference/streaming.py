@@ -1,5 +1,6 @@
 """What ESPnet's streaming recogniser and translator share with another search."""
 
+import logging
 import math
 from collections.abc import Mapping
 from functools import partial
@@ -15,9 +16,12 @@ from espnet_lenbias.inference.audio_checks import (
     is_finite,
     is_short,
     short_audio_named,
+    width_warning,
 )
 from espnet_lenbias.inference.search_option import SearchOptionMixin
 from espnet_lenbias.options.online import check_online
+
+logger = logging.getLogger(__name__)
 
 
 class StreamingSearchMixin(SearchOptionMixin):
@@ -26,6 +30,9 @@ class StreamingSearchMixin(SearchOptionMixin):
     # None means something for these: time-synchronous search without a transducer.
     _filled_in: Mapping[str, Any] = {}
     _streams = True
+
+    # Whether chunks are looked at: a part of good audio may be next to silence.
+    warns_of_width = True
 
     @classmethod
     def _check_search(cls, search: str, options: Mapping[str, Any]) -> None:
@@ -51,6 +58,9 @@ class StreamingSearchMixin(SearchOptionMixin):
             check_samples(speech, "the chunk", self._waiting())
             if not is_finite(speech):
                 raise AudioError("the chunk holds NaN or infinity")
+            if self.warns_of_width and (why := width_warning(speech, "the chunk")):
+                logger.warning(f"{why}; this is said once")
+                self.warns_of_width = False
             samples = self._samples(speech)
             if is_short(sum(self._lengths)):
                 self._lengths.append(len(samples))

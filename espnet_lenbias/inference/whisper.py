@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.espnet_compat import LANGUAGES_CODE_MAPPING
 from espnet_lenbias.inference.whisper_shapes import empty_whisper
 from espnet_lenbias.inference.whisper_tokens import HuggingFaceView
@@ -141,7 +141,7 @@ def _load(
     except (OSError, RuntimeError) as e:
         raise OptionError(
             f"whisper_model: {name} is needed, as the model's own file does not hold all "
-            f"parameters, and cannot be loaded ({' '.join(str(e).split())}): download "
+            f"parameters, and cannot be loaded ({one_line(e)}): download "
             f"{name}.pt elsewhere, and put it into ~/.cache/whisper or name the file in "
             "the model's config"
         ) from e

@@ -8,7 +8,7 @@ from typing import Any
 from espnet2.text.sentencepiece_tokenizer import SentencepiecesTokenizer
 from sentencepiece import SentencePieceProcessor
 
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import OptionError, one_line
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ def check_word_pieces(inference: Any) -> None:
     except (OSError, RuntimeError) as e:
         raise OptionError(
             f"bpemodel: {tokenizer.model} is not there, or is no model of "
-            f"sentencepiece: {' '.join(str(e).split())}"
+            f"sentencepiece: {one_line(e)}"
         ) from e
     tokens = getattr(getattr(inference, "converter", None), "token_list", None) or []
     wrong = _out_of_order(pieces, tokens)

@@ -7,21 +7,22 @@ from typing import Any
 
 import torch
 
-from espnet_lenbias.espnet_compat import (
-    BatchPartialScorerInterface,
-    PartialScorerInterface,
-)
+from espnet_lenbias.espnet_compat import PartialScorerInterface
 from espnet_lenbias.scorers.base import Prefixes, Scores, Selection
 from espnet_lenbias.scorers.fallback import Fallback, FallbackState
 
 
-class SinglePartialFallback(Fallback):
-    """Any `PartialScorerInterface`, one hypothesis after the other."""
+class PartialFallback(Fallback):
+    """What the two fallbacks here share: of how many labels they ask, and which ends."""
 
     def __init__(self, scorer: PartialScorerInterface, n_vocab: int, eos: int):
         super().__init__(scorer)
         self._n_vocab = n_vocab
         self._eos = eos
+
+
+class SinglePartialFallback(PartialFallback):
+    """Any `PartialScorerInterface`, one hypothesis after the other."""
 
     def step(
         self,
@@ -66,13 +67,8 @@ class SinglePartialFallback(Fallback):
         return [self.scorer.select_state(s, j) for s, j in zip(state.states, places)]
 
 
-class BatchPartialFallback(Fallback):
+class BatchPartialFallback(PartialFallback):
     """Any `BatchPartialScorerInterface`, the hypotheses of an utterance in one call."""
-
-    def __init__(self, scorer: BatchPartialScorerInterface, n_vocab: int, eos: int):
-        super().__init__(scorer)
-        self._n_vocab = n_vocab
-        self._eos = eos
 
     def _init(self, frames: torch.Tensor) -> Any:
         return self.scorer.batch_init_state(frames)

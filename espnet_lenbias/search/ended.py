@@ -57,10 +57,10 @@ class EndedHypotheses:
         by_name = [[b.q, *(b.scores[name] for name in names)] for b in self._beams]
         q, *values = torch.stack([torch.cat(x) for x in zip(*by_name)]).tolist()
         scores = dict(zip(names, values))
-        flat = torch.cat([b.yseq.flatten() for b in self._beams]).cpu()
-        parts = torch.split(flat, [b.yseq.numel() for b in self._beams])
-        label_scores = self._label_scores()
-        yseqs = [part.view_as(b.yseq) for part, b in zip(parts, self._beams)]
+        yseqs = _on_cpu([b.yseq for b in self._beams])
+        log_probs = [b.label_log_probs for b in self._beams]
+        # of each beam, or none: not asked for
+        label_scores = _on_cpu([v for v in log_probs if v is not None])
         place = [(k, i) for k, b in enumerate(self._beams) for i in range(len(b))]
         order = scores_on_cpu.argsort(descending=True, stable=True)
         score = scores_on_cpu.tolist()
@@ -85,12 +85,11 @@ class EndedHypotheses:
             )
         return results
 
-    def _label_scores(self) -> list[torch.Tensor] | None:
-        """Return (m, N) log-probs of the labels of each beam; None: not asked for."""
-        of_beams = [b.label_log_probs for b in self._beams]
-        values = [v for v in of_beams if v is not None]
-        if not values:
-            return None
-        flat = torch.cat([v.flatten() for v in values]).cpu()
-        parts = torch.split(flat, [v.numel() for v in values])
-        return [part.view_as(v) for part, v in zip(parts, values)]
+
+def _on_cpu(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Fetch tensors of one dtype from the device, in one piece."""
+    if not tensors:
+        return []
+    flat = torch.cat([t.flatten() for t in tensors]).cpu()
+    parts = torch.split(flat, [t.numel() for t in tensors])
+    return [part.view_as(t) for part, t in zip(parts, tensors)]
