@@ -13,7 +13,13 @@ from tqdm import tqdm
 
 from espnet_lenbias import Speech2Text
 from espnet_lenbias.compare.compare import ComparedSearch, Contestant, Result, encode
-from espnet_lenbias.compare.utterances import Utterance, batches, read_set
+from espnet_lenbias.compare.utterances import Utterance, read_set
+from espnet_lenbias.decoding.batches import (
+    DEFAULT_BINS,
+    FEWEST_BATCHES,
+    bounded,
+    by_length,
+)
 from espnet_lenbias.report.tables import column
 
 _RECIPE = Path(__file__).resolve().parents[1] / "mini_librispeech"
@@ -28,7 +34,6 @@ _SEARCHES = (
     ("explicit_length", "explicit_length", False),
     ("explicit_length", "explicit_length, batches", True),
 )
-_BATCH = 8  # what the drop-in decodes at once of so many utterances
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ def corpus_lines(
 ) -> list[CorpusLine]:
     """Decode in float32, a few utterances by all searches before others have their turn.
 
-    They are sorted by length, as the drop-in does it for batches.
+    They are sorted by length and cut into the batches that the drop-in makes of them.
     """
     models = bundled_models([weight for weight, _ in settings], device)
     model, *_ = models.values()  # whichever: they have one encoder
@@ -94,22 +99,26 @@ def corpus_lines(
 
     encoder = 0.0
     searched: list[list[Result]] = [[] for _ in rows]
-    by_length = sorted(utterances, key=lambda u: soundfile.info(u.audio).frames)
-    for batch in tqdm(list(batches(by_length, _BATCH)), desc="mini_librispeech"):
-        start = now(device)
-        encoded = [encode(model, utterance.audio) for utterance in batch]
-        encoder += now(device) - start
+    seconds = {u.key: soundfile.info(u.audio).duration for u in utterances}
+    by_key = {u.key: u for u in utterances}
+    keys = by_length(list(by_key), seconds)
+    most = max(1, len(keys) // FEWEST_BATCHES)
+    for start in tqdm(range(0, len(keys), most), desc="mini_librispeech"):
+        turn = keys[start : start + most]
+        begin = now(device)
+        encoded = {key: encode(model, by_key[key].audio) for key in turn}
+        encoder += now(device) - begin
         for results, (_, together, contestant) in zip(searched, rows):
-            if together:
-                results += contestant.decode(batch, encoded)
-                continue
-            for utterance, x in zip(batch, encoded):
-                results += contestant.decode([utterance], [x])
-    keys = [
+            limit = DEFAULT_BINS / contestant.row.beam_size
+            for batch in bounded(turn, seconds, limit, most if together else 1):
+                results += contestant.decode(
+                    [by_key[key] for key in batch], [encoded[key] for key in batch]
+                )
+    names = [
         (label, *setting) for (_, label, _), setting in product(_SEARCHES, settings)
     ]
-    audio = sum(soundfile.info(u.audio).duration for u in utterances)
-    return summed(dict(zip(keys, searched, strict=True)), audio, encoder)
+    audio = sum(seconds.values())
+    return summed(dict(zip(names, searched, strict=True)), audio, encoder)
 
 
 def summed(

@@ -6,7 +6,6 @@ import soundfile
 
 from espnet_lenbias.decoding import batches
 from espnet_lenbias.decoding.batches import (
-    DEFAULT_BINS,
     bounded,
     choose_batches,
     utterance_seconds,
@@ -112,15 +111,15 @@ def test_what_options_ask_for(chosen, options, expected):
 
 @needs_batches
 def test_many_utterances_are_decoded_together_unasked(chosen):
-    # 80 of 10 s: 2560 / 20 / 10 = 12 would have room, and 16 batches hold 5 each
+    # 80 at 15 s, as their length is not told, at beam 20: 5120 / 20 / 15 = 17 would have
+    # room, and 8 batches hold 10 each
     keys = [f"u{i}" for i in range(80)]
     made = chosen(*EXPLICIT, keys=keys)
-    assert [len(batch) for batch in made] == [5] * 16
+    assert [len(batch) for batch in made] == [10] * 8
     assert [key for batch in made for key in batch] == keys
-    # 400, at 15 s as their length is not told, at beam 20: DEFAULT_BINS / 20 / 15 = 8
+    # of 400, 8 batches would hold 50 each
     keys = [f"u{i}" for i in range(400)]
-    assert {len(batch) for batch in chosen(*EXPLICIT, keys=keys)} == {8}
-    assert int(DEFAULT_BINS / 20 / 15) == 8
+    assert [len(batch) for batch in chosen(*EXPLICIT, keys=keys)] == [17] * 23 + [9]
 
 
 @needs_batches
