@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 
 from tqdm import tqdm
@@ -79,8 +79,15 @@ def cut_at_silences(files: Mapping[str, Path], options: CutOptions) -> list[str]
             continue
         if not pieces:
             tqdm.write(f"{name}: there is no speech in {path}", file=sys.stderr)
-        lines += [segment_line(name, *piece) for piece in pieces]
+        lines += [_unlike(segment_line(name, *piece), files) for piece in pieces]
     return lines
+
+
+def _unlike(line: str, names: Container[str]) -> str:
+    """Return the line of a piece, which is called as no whole file is."""
+    while line.split(" ")[0] in names:
+        line = line.replace(" ", "- ", 1)
+    return line
 
 
 def _is_longer(path: Path, seconds: float) -> bool:

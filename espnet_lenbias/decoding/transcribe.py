@@ -32,7 +32,7 @@ from espnet_lenbias.decoding.folder_lock import locked
 from espnet_lenbias.decoding.format_lines import clock
 from espnet_lenbias.decoding.found_audio import SCP, SEGMENTS, left_out, named_audio
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
-from espnet_lenbias.decoding.journal import ResultRow
+from espnet_lenbias.decoding.journal import ResultRow, read_journal
 from espnet_lenbias.decoding.model_command import (
     decoding_parser,
     files_of_model,
@@ -54,6 +54,8 @@ from espnet_lenbias.options.decoding import peek_config
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.formats import need_times
 from espnet_lenbias.options.output_folder import named_path
+from espnet_lenbias.options.run_journal import JOURNAL
+from espnet_lenbias.options.run_options import run_options
 from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.options.tool_choice import add_tool_option, choose_tool
 from espnet_lenbias.options.train_config import read_train_config, section
@@ -117,6 +119,10 @@ def main(cmd: Sequence[str] | None = None) -> int:
     with ExitStack() as stack:  # one lock for all: what is decoded lies there, too
         try:
             stack.enter_context(locked(folder))
+            # a run that is refused leaves copies and lists of what has been decoded
+            setattr(args, DATA, [(str(folder / SCP), "speech", "sound")])
+            args.segments = str(folder / SEGMENTS)
+            read_journal(folder / JOURNAL, run_options(args))
             ready, failures = prepared(files, rate, folder)
             pieces = cut_at_silences(ready, cut_options)
             if pieces:
@@ -131,8 +137,6 @@ def main(cmd: Sequence[str] | None = None) -> int:
             print(f"{_PROG}: {line}", file=sys.stderr)
         status = 0
         if pieces:
-            setattr(args, DATA, [(str(folder / SCP), "speech", "sound")])
-            args.segments = str(folder / SEGMENTS)
             show = partial(_show, args, own.output_dir)
             status = run(tool, parser, args, finished=show, lock=_is_locked)
     return 1 if failures else status
