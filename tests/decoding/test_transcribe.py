@@ -417,6 +417,23 @@ def test_nothing_of_the_audio_before_is_left(packed, tmp_path, capsys):
     assert results(out) == before | {"1best_recog/notes"}
 
 
+def test_other_audio_of_the_same_size_is_decoded(packed, tmp_path):
+    """As it is to be decoded, with no copy: what lies there now is noticed."""
+    wave, out = tmp_path / "talk.wav", tmp_path / "o"
+    options = ["--beam_size", "2", "--maxlenratio", "-3"]
+    again = command(wave, *options, model=packed("asr"), out=out)
+    noted = []
+    for second in (1, 1, 2):
+        soundfile.write(wave, np.full(RATE, 0.1 * second), RATE)
+        os.utime(wave, (second, second))
+        assert cli.main(again) == 0
+        *_, line = (out / JOURNAL).read_text().splitlines()
+        key, _, data, _ = json.loads(line)
+        assert key == "talk"
+        noted.append(data)
+    assert noted[0] == noted[1] != noted[2]
+
+
 def test_a_refused_run_leaves_all_as_it_is(packed, tmp_path, capsys):
     """Copies and lists, too: they are of what has been decoded."""
     out, audio, other = tmp_path / "o", tmp_path / "a.ogg", tmp_path / "other" / "a.ogg"
@@ -478,6 +495,25 @@ def test_weights(conf, has_lm, options, expected, tmp_path, monkeypatch):
     args = transcribe.decoding_options(espnet_tools.ASR, own, ["a.wav", *options])
     transcribe._weigh_what_is_there(args, {"model_conf": conf}, has_lm, options)
     assert (args.ctc_weight, args.lm_weight) == expected
+
+
+def test_subtitles_are_left_out_and_come_back(packed, tmp_path, wav_scp, monkeypatch):
+    """Nothing is decoded for it: results that have times keep them."""
+    wave, out, model = tmp_path / "utt1.wav", tmp_path / "o", packed("asr")
+    options = ["--beam_size", "2", "--maxlenratio", "-3", "--ctc_weight", "0.3"]
+    first = command(wave, *options, "--formats", "srt", model=model, out=out)
+    assert cli.main(first) == 0
+    before = results(out)
+    assert "recordings/1best_recog/srt/utt1.srt" in before
+    monkeypatch.setattr(drop_in, "decode_here", None)
+    other = command(wave, *options, "--formats", "json", model=model, out=out)
+    assert cli.main(other) == 0
+    assert {n for n in results(out) if "srt" in n or "jsonl" in n} == {
+        "1best_recog/text.jsonl",
+        "recordings/1best_recog/text.jsonl",
+    }
+    assert cli.main(first) == 0
+    assert results(out) == before
 
 
 def test_formats_that_need_times_bring_them(tmp_path, monkeypatch):
