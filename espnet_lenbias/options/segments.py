@@ -150,8 +150,8 @@ def _columns(where: str, value: str) -> tuple[str, float, float]:
     try:
         recording, *times = value.split()
         start, end = map(float, times)
-        if not (math.isfinite(start) and math.isfinite(end)):
-            raise ValueError
+        if "_" in "".join(times) or not (math.isfinite(start) and math.isfinite(end)):
+            raise ValueError  # Python reads 1_0 as ten
     except ValueError:
         raise OptionError(
             f"{where} has {value!r} behind it: write recording, start and end in seconds"
