@@ -62,9 +62,7 @@ tune() {  # tune <folder for the configs> <LM scale>...: every row at its best a
     fi
     # shellcheck disable=SC2046  # a word for each row
     "$PYTHON" -m local.tune "$dir/model.yaml" "$out" --data "${data}_$tuning_utterances" --sets dev-other --lm_weight "$@" \
-        --rows $(sed -E 's/:[0-9,]+//g' <<< "$rows $related $rivals") \
-        --coverage_weight 0.1 0.2 --coverage_threshold 0.3 0.5 --length_reward 0.1 0.3 0.5 --eos_threshold 1.0 1.25 1.5 2.0 \
-        --patience 0.5 1.0 2.0 --length_penalty 0.5 1.0 1.5 --label_smoothing 0.1 0.3 1.0
+        --rows $(sed -E 's/:[0-9,]+//g' <<< "$rows $related $rivals")
     echo "$how" > "$out/tuned"
 }
 
