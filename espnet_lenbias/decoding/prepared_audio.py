@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 
 from tqdm import tqdm
@@ -49,24 +49,6 @@ def prepared(
         if done:
             tqdm.write(f"{path}: {done}", file=sys.stderr)
     return ready, failures
-
-
-def states_of(files: Iterable[Path]) -> dict[str, str]:
-    """Return what tells audio files from what they were before: size and date.
-
-    Args:
-        files: As they are decoded. Copies need none of it: their names tell of what they
-            are copies.
-    """
-    return {str(file): _state(file) for file in files}
-
-
-def _state(file: Path) -> str:
-    try:
-        found = file.stat()
-    except OSError:
-        return ""
-    return f" {found.st_size} {found.st_mtime_ns}"
 
 
 def cut_at_silences(files: Mapping[str, Path], options: CutOptions) -> list[str]:

@@ -65,6 +65,12 @@ class ResultFolder:
                 f"output_dir {folder} holds result files and no journal ({JOURNAL}) of "
                 "what they are results of: all utterances are decoded anew"
             )
+        changed = sum(key in self._entries and key not in self for key in self.keys)
+        if changed:
+            logging.warning(
+                f"{changed} utterances have other audio, or other data, than what the "
+                f"results in {folder} are of: they are decoded again"
+            )
         remove_drafts(folder)
         # Written anew: a run that was killed may have left half a line anywhere.
         lines = [entry_line(key, entry) for key, entry in self._entries.items()]

@@ -41,11 +41,7 @@ from espnet_lenbias.decoding.model_command import (
 )
 from espnet_lenbias.decoding.older_results import remove_results
 from espnet_lenbias.decoding.plain_files import replace_file
-from espnet_lenbias.decoding.prepared_audio import (
-    cut_at_silences,
-    prepared,
-    states_of,
-)
+from espnet_lenbias.decoding.prepared_audio import cut_at_silences, prepared
 from espnet_lenbias.decoding.transcript import (
     recordings_of,
     speakers_in,
@@ -128,7 +124,6 @@ def main(cmd: Sequence[str] | None = None) -> int:
             args.segments = str(folder / SEGMENTS)
             read_journal(folder / JOURNAL, run_options(args))
             ready, failures = prepared(files, rate, folder)
-            args.states = states_of(f for name, f in ready.items() if f == files[name])
             pieces = cut_at_silences(ready, cut_options)
             if pieces:
                 scp = (f"{name} {path}\n" for name, path in ready.items())

@@ -38,6 +38,9 @@ _OTHERS = (
     *("rttm", "json", "metric"),
 )
 
+# Behind the name of an archive: where in it the utterance begins, and which rows.
+_PLACE = re.compile(r":\d+(\[[^\]]*\])?$")
+
 # Types that hold audio, or features of it.
 _AUDIO = (*_FILES, "hdf5", "rand_float")
 
@@ -159,11 +162,10 @@ def utterances(
     Args:
         args: The options of a tool, with ``data_path_and_name_and_type`` and
             ``key_file``.
-        lines: Of the data files, see :func:`lines_of`.
+        lines: Of the data files, see :func:`as_they_are`.
 
     Returns:
-        Key -> what tells the utterance's data from any other: a digest of its lines,
-        where paths count as what they lead to from here.
+        Key -> what tells the utterance's data from any other: a digest of its lines.
 
     Raises:
         OSError: A file cannot be read.
@@ -171,21 +173,40 @@ def utterances(
     """
     source = args.key_file or args.data_path_and_name_and_type[0][0]
     keys = lines[source] if source in lines else read_lines(Path(source))
-    files = {
-        path for path, _, kind in args.data_path_and_name_and_type if kind in _FILES
-    }
-    whole = {
-        path: {key: _from_root(value) for key, value in of_file.items()}
-        if path in files
-        else of_file
-        for path, of_file in lines.items()
-    }
-    return {key: _digest(key, whole) for key in keys}
+    return {key: _digest(key, lines) for key in keys}
 
 
-def _from_root(value: str) -> str:
-    """Return the whole path of a file; a command stays as it is."""
-    return value if value.endswith("|") else os.path.abspath(value)
+def as_they_are(args: argparse.Namespace) -> dict[str, Mapping[str, str]]:
+    """Return the lines of the data files, see :func:`lines_of`, for a later run to compare.
+
+    Files count as what they are now: their whole paths, sizes and dates.
+    """
+    lines = lines_of(args)
+    for path, _, kind in args.data_path_and_name_and_type:
+        if kind in _FILES:
+            lines[path] = {
+                key: " ".join(
+                    map(as_it_is, value.split() if "col" in kind else [value])
+                )
+                for key, value in lines[path].items()
+            }
+    return lines
+
+
+def as_it_is(value: str) -> str:
+    """Return what tells a file from another one, and from what it was before.
+
+    Args:
+        value: Its path, of an archive with the place in it. A command tells nothing more.
+    """
+    if value.endswith("|"):
+        return value
+    path = value if os.path.exists(value) else _PLACE.sub("", value)
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):  # its utterance fails, and says why
+        return os.path.abspath(value)
+    return f"{os.path.abspath(value)} {found.st_size} {found.st_mtime_ns}"
 
 
 def _check_values(path: str, lines: Mapping[str, str]) -> None:

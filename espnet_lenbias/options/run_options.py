@@ -26,7 +26,6 @@ _NOT_RESULTS = {
     "output_dir",
     "pieces",  # of segments
     "segments",  # whose lines are compared one by one
-    "states",  # of audio files: likewise
 }
 
 

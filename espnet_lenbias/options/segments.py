@@ -14,7 +14,7 @@ from pathlib import Path
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.audio_files import seconds_of
-from espnet_lenbias.options.data_files import lines_of, read_lines
+from espnet_lenbias.options.data_files import as_it_is, as_they_are, read_lines
 
 # Seconds that a piece may go beyond its recording, as in Kaldi; it then ends with it.
 _OVERSHOOT = 0.5
@@ -123,8 +123,7 @@ def cut_lines(
     """Return the lines of the data files, those of recordings cut into utterances.
 
     Args:
-        args: The options of a tool; `states`, if there, tells audio files from what they
-            were before.
+        args: The options of a tool.
         segments: The pieces; none: whole files are decoded.
 
     Returns:
@@ -134,12 +133,12 @@ def cut_lines(
         OSError: A file cannot be read.
         OptionError: Says what is wrong.
     """
-    lines: dict[str, Mapping[str, str]] = lines_of(args)
+    lines = as_they_are(args)
     if segments:
         path, _ = cut_data(args.data_path_and_name_and_type)
-        states: Mapping[str, str] = getattr(args, "states", {})
+        files = {piece.file: as_it_is(piece.file) for piece in segments.values()}
         lines[path] = {
-            key: f"{piece.file} {piece.start:g} {piece.end:g}{states.get(piece.file, '')}"
+            key: f"{files[piece.file]} {piece.start:g} {piece.end:g}"
             for key, piece in segments.items()
         }
     return lines

@@ -1,5 +1,6 @@
 """Files with a line for each utterance."""
 
+import os
 import re
 from argparse import Namespace
 
@@ -8,6 +9,8 @@ import pytest
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options import data_files
 from espnet_lenbias.options.data_files import (
+    as_it_is,
+    as_they_are,
     check_texts,
     check_types,
     data_taken,
@@ -94,6 +97,21 @@ def test_a_key_with_no_file_behind_it(kind, refused, tmp_path):
         assert list(utterances(args, lines_of(args))) == ["a", "b"]
 
 
+@pytest.mark.parametrize("place", ["", ":7", ":7[0:3]"])
+def test_a_file_that_has_changed_is_another(place, tmp_path):
+    """By its size or its date; of an archive all places are."""
+    path = tmp_path / "a.ark"
+    found = []
+    for content, date in (("ab", 1), ("cd", 1), ("cd", 2), ("cde", 2)):
+        path.write_text(content)
+        os.utime(path, (date, date))
+        found.append(as_it_is(f"{path}{place}"))
+    assert found[0] == found[1]
+    assert len(set(found)) == 3
+    path.unlink()
+    assert as_it_is(f"{path}{place}") == f"{path}{place}"
+
+
 def test_a_relative_path_is_another_file_elsewhere(tmp_path, monkeypatch):
     """A whole path is the same file everywhere, and so is one of the same place."""
     path = tmp_path / "wav.scp"
@@ -104,7 +122,7 @@ def test_a_relative_path_is_another_file_elsewhere(tmp_path, monkeypatch):
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
-        found.append(utterances(args, lines_of(args)))
+        found.append(utterances(args, as_they_are(args)))
     here, there = found
     assert [key for key in here if here[key] == there[key]] == ["b", "c"]
     assert here["a"] == here["d"]

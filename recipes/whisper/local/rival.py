@@ -6,7 +6,6 @@ the program are refused.
 """
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -21,6 +20,7 @@ import yaml
 from tqdm import tqdm
 
 from espnet_lenbias.options.audio_files import WHISPER_WINDOW as WINDOW
+from espnet_lenbias.options.data_files import as_it_is
 from espnet_lenbias.options.run_options import described
 from espnet_lenbias.report.scoring import read_text
 
@@ -103,7 +103,7 @@ def main() -> None:
     results = args.out / "1best_recog"
     results.mkdir(parents=True, exist_ok=True)
     check_same_run(args.out, run_of(args))
-    of = {key: _as_it_is(path) for key, path in audio.items()}
+    of = {key: as_it_is(path) for key, path in audio.items()}
     done = already_done(results, of)
     todo = [key for key in audio if key not in done]
     print(f"{len(audio) - len(todo)} of {len(audio)} utterances are decoded already")
@@ -163,12 +163,6 @@ def check_same_run(folder: Path, run: Mapping[str, str]) -> None:
                 "to decode anew, or give the run another --name"
             )
     note.write_text(yaml.safe_dump(dict(run), sort_keys=False), "utf-8")
-
-
-def _as_it_is(path: str) -> str:
-    """Return what tells an audio file from another one, or from what it was before."""
-    found = os.stat(path)
-    return f"{os.path.realpath(path)} {found.st_size} {found.st_mtime_ns}"
 
 
 def already_done(results: Path, audio: Mapping[str, str]) -> set[str]:
