@@ -142,8 +142,9 @@ def test_a_worker_full_of_a_model_goes_on():
 
 def test_an_utterance_that_kills_workers_is_reported_like_other_failures():
     outcomes = decode_parallel._outcomes([(["utt1", "utt2"], None)])
-    for key, why in outcomes:
-        assert key in ("utt1", "utt2")
+    reasons = dict(outcomes)
+    assert list(reasons) == ["utt1", "utt2"]
+    for why in reasons.values():
         assert why.startswith("workers died while they decoded it")
         assert "lower beam_size" in why
 

@@ -35,6 +35,32 @@ def _fill(folder: Path) -> None:
     results.finish(1, [])
 
 
+# --- What is written ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r"])
+def test_a_text_of_two_lines_is_written_on_one(end, tmp_path):
+    """Else its second line would be the result of another utterance."""
+    results = _made(tmp_path)
+    results.add("utt1", ROW | {"1best_recog/text": f"A{end}utt2 B"})
+    assert (tmp_path / "1best_recog" / "text").read_bytes() == (
+        f"utt1 A{' ' * len(end)}utt2 B\n".encode()
+    )
+    results.finish(1, [])
+    again = _made(tmp_path)
+    assert "utt1" in again and "utt2" not in again
+
+
+def test_a_failure_of_what_an_earlier_run_has_decoded_is_none(tmp_path):
+    """It was decoded once more as a batch mate, for the padding alone."""
+    _made(tmp_path).add("utt1", ROW)
+    outcomes = (o for o in [("utt1", "broken"), ("utt2", ROW)])
+    assert _made(tmp_path).collect(outcomes) == {}
+    outcomes = (o for o in [("utt1", "broken"), ("utt2", "broken")])
+    (tmp_path / JOURNAL).unlink()
+    assert _made(tmp_path).collect(outcomes) == {"utt1": "broken", "utt2": "broken"}
+
+
 # --- Links ----------------------------------------------------------------------------
 
 

@@ -756,10 +756,10 @@ def test_one_frame(kind, scorer_kind):
 def room_for(monkeypatch):
     """Let the memory hold only so many utterances at once."""
 
-    def limit(most):
+    def limit(most, error):
         def run(decoding):
             if len(decoding.limits) > most:
-                raise torch.OutOfMemoryError("no room")
+                raise error
             return whole_run(decoding)
 
         whole_run = BatchDecoding.run
@@ -769,12 +769,24 @@ def room_for(monkeypatch):
 
 
 @both
-def test_a_batch_too_large_for_the_memory_is_halved(kind, room_for, caplog):
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        # as torch says it of the memory of the CPU
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't "
+            "allocate memory: you tried to allocate 4000000000000000 bytes"
+        ),
+    ],
+    ids=["GPU", "CPU"],
+)
+def test_a_batch_too_large_for_the_memory_is_halved(kind, error, room_for, caplog):
     frames = [7, 9, 5]
     x, lengths = padded([encoder_output(b, n) for b, n in enumerate(frames)])
     search = searching(kind, RandomScorer(5, 6), 4)
     expected = search(x, x_lengths=lengths)
-    room_for(1)
+    room_for(1, error)
     found = search(x, x_lengths=lengths)
     for mine, whole in zip(found, expected, strict=True):
         assert [labels(h) for h in mine] == [labels(h) for h in whole]
@@ -805,7 +817,7 @@ def test_what_was_too_large_is_gone_when_the_halves_begin(monkeypatch):
 @both
 def test_one_utterance_too_large_says_what_to_lower(kind, room_for):
     x, lengths = padded([encoder_output(b, n) for b, n in enumerate([7, 9])])
-    room_for(0)
+    room_for(0, torch.OutOfMemoryError("no room"))
     with pytest.raises(MemoryError, match="beam_size 4 and 7 encoder frames.* lower"):
         searching(kind, RandomScorer(5, 6), 4)(x, x_lengths=lengths)
 
