@@ -271,8 +271,9 @@ def test_utterances_do_not_see_each_other():
         assert same(final, wanted_final)
 
 
-def test_nan_in_a_block_is_an_error():
-    search = online({"decoder": toys.NanScorer(3, position=2)}, beam=1, vocab=3)
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_nan_in_a_block_is_an_error(value):
+    search = online({"decoder": toys.NanScorer(3, 2, value)}, beam=1, vocab=3)
     with pytest.raises(
         ScorerError, match="scorer 'decoder' returned NaN .* position 2"
     ):
