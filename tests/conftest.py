@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from hypothesis import settings
 
 from espnet_lenbias.scorers import cells
 from tests.tiny import write_model
@@ -15,6 +16,12 @@ from tests.tiny import write_model
 # With tensors as small as these, threads only wait: here, and in tools that tests start.
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# The same examples each time, however long one takes: no test fails by chance.
+settings.register_profile(
+    "repeatable", deadline=None, max_examples=25, derandomize=True, database=None
+)
+settings.load_profile("repeatable")
 
 # Folders whose tests are slow: they start processes or clusters, load packed models,
 # draw plots. Elsewhere the mark stands at the test.
