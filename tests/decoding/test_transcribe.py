@@ -31,6 +31,7 @@ from tests.conftest import RATE
 from tests.decoding.test_cutting import _Loudness
 from tests.docs.pages import ROOT
 from tests.docs.workplace import SLICE, TEXTS
+from tests.programs import needs_programs
 
 BOOTS, WALTER = TEXTS
 OUT = Path("transcripts")
@@ -736,9 +737,7 @@ def test_what_nothing_reads(script, message, ffmpeg, tmp_path):
     assert not list(tmp_path.glob("*.flac")) + list(tmp_path.glob(".draft*"))
 
 
-needs_ffmpeg = pytest.mark.skipif(
-    shutil.which("ffmpeg") is None, reason="ffmpeg is not installed"
-)
+needs_ffmpeg = needs_programs(shutil.which("ffmpeg") is not None, "ffmpeg")
 
 
 @needs_ffmpeg

@@ -5,6 +5,7 @@ import pytest
 import soundfile
 
 from espnet_lenbias.report.page.audio import Source, page_audio
+from tests.programs import needs_programs
 from tests.report.page.browser import CHROMIUM, opened, started
 from tests.report.page.made import (
     HOSTILE_KEY,
@@ -19,9 +20,7 @@ from tests.report.page.made import (
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        CHROMIUM is None, reason="no chromium: apt-get install chromium"
-    ),
+    needs_programs(CHROMIUM is not None, "chromium"),
 ]
 
 WIDE, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 844}
