@@ -86,6 +86,12 @@ def test_the_end_is_that_of_the_recording():
     assert _cut((10, SILENCE), (10, SPEECH), length=1.95) == [(0.8, 1.95)]
 
 
+@pytest.mark.parametrize("length", [1.9, 1.85])
+def test_speech_behind_the_end_of_the_recording(length):
+    """The detector can take what fills the last frame for it."""
+    assert _cut((19, SILENCE), (1, SPEECH), length=length) == []
+
+
 @pytest.mark.parametrize("parts", [[(0, SPEECH)], [(50, SILENCE)]])
 def test_nothing_but_silence(parts):
     assert _cut(*parts) == []

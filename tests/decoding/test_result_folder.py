@@ -1,5 +1,6 @@
 """Result files in a folder that others, or a full disk, may have had a hand in."""
 
+import errno
 import json
 import os
 import resource
@@ -276,6 +277,16 @@ def test_a_lock_without_a_name(holder, tmp_path):
         pytest.raises(OtherRunError, match="which has not said who it is"),
         locked(tmp_path / "out"),
     ):
+        pass
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.EACCES])
+def test_systems_say_in_two_ways_that_a_folder_is_in_use(number, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.lockf", refuse)
+    with pytest.raises(OtherRunError, match="in use"), locked(tmp_path / "out"):
         pass
 
 

@@ -645,6 +645,18 @@ def test_a_copy_is_made_once_and_anew_of_other_audio(tone, tmp_path):
     assert copied(tmp_path / "b" / "a.wav", 4000) != slower
 
 
+def test_a_copy_of_audio_of_the_same_size_is_made_anew(tone, tmp_path):
+    """It tells itself from the older one by a time of change of ten milliseconds later."""
+    path = tmp_path / "a.wav"
+    copies = []
+    for change, samples in enumerate([tone, tone[::-1]]):
+        soundfile.write(path, samples, 8000)
+        os.utime(path, ns=(0, 10**18 + change * 10**7))
+        copies.append(plain_audio(path, 16000, tmp_path, "copy")[0])
+    assert copies[0] != copies[1]
+    assert list(tmp_path.glob("copy*")) == copies[1:]
+
+
 def test_links_that_lead_nowhere_are_named_and_cost_no_other(tone, tmp_path):
     audio = tmp_path / "audio"
     audio.mkdir()
