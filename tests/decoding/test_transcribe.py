@@ -762,12 +762,12 @@ def test_half_of_what_ffmpeg_reads(name, tmp_path):
     path = tmp_path / name
     start = ["-movflags", "+faststart"] if name == "a.m4a" else []
     subprocess.run([*make, *start, str(path)], check=True)
-    copy, _ = plain_audio(path, 16000, tmp_path, "whole.flac")
+    copy, _ = plain_audio(path, 16000, tmp_path, "whole")
     assert soundfile.info(copy).duration == pytest.approx(10, abs=0.3)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(AudioError, match="to its end|cut off"):
-        plain_audio(path, 16000, tmp_path, "half.flac")
-    assert not (tmp_path / "half.flac").exists()
+        plain_audio(path, 16000, tmp_path, "half")
+    assert not list(tmp_path.glob("half*"))
 
 
 @needs_ffmpeg
