@@ -1,6 +1,7 @@
 """Tiny ESPnet models with random weights, and audio for them."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,14 @@ def layout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """Have the CPU work in its own way, and as a device does that prefers a grid."""
     if request.param == "grid":
         monkeypatch.setattr(cells, "_WITHOUT_LAUNCHES", frozenset())
+
+
+@pytest.fixture
+def make_whisper(monkeypatch: pytest.MonkeyPatch) -> Callable[..., torch.nn.Module]:
+    """Return what makes a tiny decoder of Whisper's."""
+    from tests.scorers.made import whisper_maker  # takes a while to load
+
+    return whisper_maker(monkeypatch)
 
 
 RATE = 8000

@@ -14,7 +14,7 @@ from espnet_lenbias.decoding.folder_lock import LOCK, locked
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.errors import OtherRunError
 from espnet_lenbias.options.run_journal import JOURNAL
-from tests.decoding.test_journal import ROW
+from tests.decoding.made import ROW
 
 DATA = {"utt1": "d1", "utt2": "d2"}
 

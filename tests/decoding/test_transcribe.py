@@ -28,7 +28,7 @@ from espnet_lenbias.options.run_journal import JOURNAL, read_run_options
 from espnet_lenbias.options.segments import Segment
 from tests.bundled import bundled
 from tests.conftest import RATE
-from tests.decoding.test_cutting import _Loudness
+from tests.decoding.made import Loudness
 from tests.docs.pages import ROOT
 from tests.docs.workplace import SLICE, TEXTS
 from tests.programs import needs_programs
@@ -171,7 +171,7 @@ def test_a_name_that_is_too_long_costs_no_other(audio, capsys):
 
 def test_a_long_file_that_is_damaged_is_left_to_its_decoding(tmp_path, monkeypatch):
     """Which fails, and costs no other."""
-    monkeypatch.setattr(voice, "load_detector", _Loudness)
+    monkeypatch.setattr(voice, "load_detector", Loudness)
     path = tmp_path / "a.flac"
     soundfile.write(path, np.random.default_rng(0).random(4 * RATE), RATE)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
@@ -207,7 +207,7 @@ def test_a_long_file_is_cut_at_silences(packed, tmp_path, monkeypatch, capsys):
     soundfile.write(tmp_path / "audio" / "long.wav", wave, RATE)
     soundfile.write(tmp_path / "audio" / "short.wav", wave[RATE : 2 * RATE], RATE)
     soundfile.write(tmp_path / "audio" / "silent.wav", 0 * wave, RATE)
-    monkeypatch.setattr(voice, "load_detector", _Loudness)
+    monkeypatch.setattr(voice, "load_detector", Loudness)
     options = ["--longest", "4", "--beam_size", "2", "--maxlenratio", "-4"]
     options += ["--ctc_weight", "0.0", "--formats", "json"]
     model = packed("asr")

@@ -13,6 +13,7 @@ from espnet_lenbias.posteriors.confusion import agreement, confidences
 from espnet_lenbias.posteriors.distribution import posteriors
 from espnet_lenbias.posteriors.risk import expected_errors, least_risk
 from espnet_lenbias.search.hypotheses import Hypothesis, Score
+from tests.posteriors.edits import distance
 from tests.toys import logs
 
 # exp of the scores: .4, .3, .1, of which the posteriors are 1/2, 3/8 and 1/8.
@@ -34,17 +35,6 @@ def nbest():
 many = settings(max_examples=100)  # they are quick
 words = st.lists(st.sampled_from("abc"), max_size=5)
 lists = st.lists(st.tuples(words, st.floats(-20, 0)), min_size=1, max_size=6)
-
-
-def distance(a, b) -> int:
-    """Return the edit distance, the textbook way."""
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
-        left, row[0] = row[0], i
-        for j, y in enumerate(b, 1):
-            change = left + (x != y)
-            left, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, change)
-    return row[-1]
 
 
 # --- Posteriors -----------------------------------------------------------------------

@@ -19,6 +19,7 @@ from espnet_lenbias.espnet_compat import BeamSearch
 from espnet_lenbias.search.log_best import LIMIT
 from espnet_lenbias.search.loop import BatchDecoding
 from tests import reference
+from tests.tables import END, MOSTLY_END, A, B, near
 from tests.toys import (
     AllFramesScorer,
     BatchPartialScorer,
@@ -40,8 +41,6 @@ from tests.toys import (
     padded,
 )
 
-A, B, END = 0, 1, 2
-MOSTLY_END = logs(0.15, 0.05, 0.8)
 SIMPLE = [
     {},
     {"length_norm": True},
@@ -68,10 +67,6 @@ def facts(hyps):
         (h.yseq.tolist(), h.score, h.original_score, h.forced, dict(h.scores))
         for h in hyps
     ]
-
-
-def near(values):
-    return pytest.approx(values, abs=1e-4)
 
 
 def assert_alike(hyps, others):

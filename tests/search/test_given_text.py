@@ -8,7 +8,7 @@ import torch
 from espnet_lenbias import ExplicitLengthBeamSearch
 from espnet_lenbias.errors import ScorerError
 from espnet_lenbias.search.given_text import scores_along
-from tests.search.test_by_hand import BIASED, END, MOSTLY_END, A, B
+from tests.tables import BIASED, END, MOSTLY_END, A, B
 from tests.toys import (
     BatchPartialScorer,
     BufferScorer,

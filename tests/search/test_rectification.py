@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
 from espnet_lenbias.search.rectification import rectified
 from tests import reference
-from tests.search.test_by_hand import (
+from tests.tables import (
     END,
     SHORT,
     A,

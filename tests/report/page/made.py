@@ -13,7 +13,7 @@ from espnet_lenbias.report.explanation import Searched, explain
 from espnet_lenbias.report.page.explained import explained_page
 from espnet_lenbias.report.page.render import write_page
 from tests.report.made import write_lines, write_system
-from tests.report.test_explanation import Model
+from tests.tables import TableModel
 
 RATE = 16000
 
@@ -108,7 +108,7 @@ def report_page(exp: Path, data: Path, *options: str) -> Path:
 
 def searched() -> Searched:
     """Return a search whose course tests/report/test_explanation.py has worked out."""
-    model = Model(ExplicitLengthBeamSearch)
+    model = TableModel(ExplicitLengthBeamSearch)
     return explain(model, {"speech": np.zeros(5)}, "x").searched
 
 
