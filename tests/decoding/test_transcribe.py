@@ -254,12 +254,11 @@ def test_other_tools(name, packed, tmp_path, wav_scp, capsys):
 def test_whisper(tmp_path, monkeypatch, capsys):
     """Which has no CTC, and of which no config tells the sampling rate."""
     pytest.importorskip("whisper")
-    from tests.inference.test_whisper_models import make
-    from tests.whisper_files import ENGLISH
+    from tests.whisper_files import ENGLISH, write_model
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    made = make(tmp_path, ENGLISH)
+    made = write_model(tmp_path, ENGLISH)
     pack(
         files={"asr_model_file": made.weights.name},
         yaml_files={"asr_train_config": made.config.name},
