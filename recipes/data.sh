@@ -3,6 +3,20 @@ renew() {  # renew <new file> <file>: what has not changed keeps its date, which
     if cmp -s "$1" "$2"; then rm "$1"; else mkdir -p "$(dirname "$2")"; mv "$1" "$2"; fi
 }
 
+check_made_of() {  # check_made_of <audio> <folder>...: data and results of other audio are neither used nor written over
+    local folder was
+    for folder in "${@:2}"; do
+        if [ ! -f "$folder/made_of" ]; then continue; fi
+        was=$(cat "$folder/made_of")
+        [ "$was" = "$1" ] || fail "$folder is of the audio in $was, not in $1: name other folders with --data and --exp, or remove it"
+    done
+}
+
+note_made_of() {  # note_made_of <audio> <folder>...
+    local folder
+    for folder in "${@:2}"; do mkdir -p "$folder"; echo "$1" > "$folder/made_of"; done
+}
+
 take() {  # take <count> <set>: so many utterances of a set in $data, evenly spread, into $used
     local n=$1 set=$2 f
     mkdir -p "$used/$set"
@@ -19,14 +33,17 @@ take() {  # take <count> <set>: so many utterances of a set in $data, evenly spr
 }
 
 librispeech_data() {  # librispeech_data: the sets of $librispeech in $data, and $utterances of each in $used
-    local s f
-    rm -rf "$data/.new"
+    local s f audio
     # shellcheck disable=SC2154  # variables of run.sh
-    "$PYTHON" ../mini_librispeech/local/data_prep.py "$(realpath -m "$librispeech")" "$data/.new" $sets
+    audio=$(realpath -m "$librispeech")
+    for s in $sets; do check_made_of "$audio" {"$data","$used"}/"$s"; done
+    rm -rf "$data/.new"
+    "$PYTHON" ../mini_librispeech/local/data_prep.py "$audio" "$data/.new" $sets
     for s in $sets; do
         for f in wav.scp text utt2spk spk2utt; do renew "$data/.new/$s/$f" "$data/$s/$f"; done
         # shellcheck disable=SC2154
         if [ "$utterances" -gt 0 ]; then take "$utterances" "$s"; fi
+        note_made_of "$audio" {"$data","$used"}/"$s"
     done
     rm -r "$data/.new"
 }
@@ -38,24 +55,43 @@ check_rows() {  # check_rows: that there are decode configs of the $rows, before
     for row in $rows; do exists "--rows names it" "$conf/decode_${row%%:*}.yaml"; done
 }
 
-decode_rows() {  # decode_rows <row>...: all sets by each row, as `decode <folder> <set>` of run.sh does; what has failed is named
-    local tag s status failed=
+failed_logs=()  # of decodings with utterances that have failed
+
+decode_rows() {  # decode_rows <row>...: all sets by each row, as `decode <folder> <set>` of run.sh does
+    local tag s log status size
+    # shellcheck disable=SC2154  # variables of run.sh
+    for s in $sets; do
+        if [ ! -f "$used/$s/made_of" ]; then continue; fi
+        for tag in "$@"; do check_made_of "$(cat "$used/$s/made_of")" "$dir/$tag/$s"; done
+    done
+    rm -f "$dir/failed_logs"
     for tag in "$@"; do
-        # shellcheck disable=SC2154  # variables of run.sh
         for s in $sets; do
             say "$tag, $s"
-            status=0
-            # shellcheck disable=SC2154
-            decode "$dir/$tag" "$s" || status=$?
+            log=$dir/$tag/$s/decode.log status=0
+            mkdir -p "$dir/$tag/$s"
+            if [ -f "$used/$s/made_of" ]; then cp "$used/$s/made_of" "$dir/$tag/$s"; fi
+            : >> "$log"
+            size=$(wc -c < "$log")
+            decode "$dir/$tag" "$s" >> "$log" 2>&1 || status=$?
             if [ $status -eq 0 ]; then continue; fi
-            tail -n 5 "$dir/$tag/$s/decode.log" >&2
-            # 1 with results: some utterances alone have failed
-            if [ $status -ne 1 ] || [ ! -f "$dir/$tag/$s/1best_recog/text" ]; then exit $status; fi
-            failed+=" $tag/$s"
+            tail -n 5 "$log" >&2
+            # its 1 says that all is written and some utterances have failed; Python's own 1 is a crash
+            if [ $status -eq 1 ] && tail -c "+$((size + 1))" "$log" | grep 'utterances failed; their lines are empty' > /dev/null; then
+                failed_logs+=("$log")
+                continue
+            fi
+            echo "$script: $tag, $s: decoding ended with status $status, see $log" >&2
+            if [ $status -gt 128 ]; then exit $status; fi  # a signal: Ctrl-C
+            exit 2
         done
     done
-    if [ -n "$failed" ]; then
-        echo "run.sh: not all utterances are decoded:$failed. The same command tries them again; --stage 4 takes them as empty." >&2
-        exit 1
-    fi
+    # for a script that has called this one
+    if [ ${#failed_logs[@]} -gt 0 ]; then printf '%s\n' "${failed_logs[@]}" > "$dir/failed_logs"; fi
+}
+
+finish() {  # finish: the last line; status 1 where utterances have failed
+    if [ ${#failed_logs[@]} -eq 0 ]; then say "done"; return; fi
+    echo "$script: not all utterances are decoded, and those count as empty; the same command tries them again. See ${failed_logs[*]}" >&2
+    exit 1
 }

@@ -1,1 +1,1 @@
-"""Searches compared within one process: what only the recipes use."""
+"""What only the recipes use: searches compared within one process, models packed."""

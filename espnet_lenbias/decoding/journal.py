@@ -10,6 +10,7 @@ utterance is decoded again. Lines of earlier versions have no checksum.
 import json
 import logging
 import re
+import shlex
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -85,16 +86,21 @@ def read_journal(path: Path, options: Mapping[str, str]) -> dict[str, Entry]:
     if any(_is_old(line) for line in parsed):
         raise OtherRunError(
             f"{path} is of an earlier version, which did not note what data its "
-            f"results are of: remove the folder (rm -r {path.parent}) or name another"
+            f"results are of: remove the folder ({_removal(path.parent)}) or name another"
         )
     if not isinstance(parsed[0], dict):
         raise OtherRunError(
             f"{path}, line 1 holds no options, so nobody can tell which run the "
-            f"results there are of: remove the folder (rm -r {path.parent}) or name "
+            f"results there are of: remove the folder ({_removal(path.parent)}) or name "
             "another"
         )
     _check_options(path.parent, parsed[0], options)
     return dict(_entries(path, parsed))
+
+
+def _removal(folder: Path) -> str:
+    """Return the command that removes a folder, whatever its name."""
+    return f"rm -r {shlex.quote(str(folder))}"
 
 
 def _parse(line: str) -> Any:
@@ -168,5 +174,5 @@ def _check_options(
         raise OtherRunError(
             f"output_dir {folder} holds results of a run with other options "
             f"({'; '.join(changes)}). Give the same options to go on with that run; to "
-            f"decode anew, remove the folder (rm -r {folder}) or name another"
+            f"decode anew, remove the folder ({_removal(folder)}) or name another"
         )

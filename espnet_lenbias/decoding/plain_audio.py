@@ -48,6 +48,10 @@ _CONTAINERS = (
     "mp3,mpc,mpc8,mpeg,mpegts,nut,ogg,oma,rm,shn,tak,truehd,tta,voc,w64,wav,wtv,wv"
 )
 
+# In a film sound may begin after the picture, or be missing for a while: silence takes its
+# place, so that times are those of the film.
+_ON_TIME = "aresample=async=1:first_pts=0"
+
 # Kinds whose samples can be read from any place on, exactly.
 _SEEKABLE = ("WAV", "WAVEX", "FLAC")
 
@@ -174,8 +178,8 @@ def _ffmpeg_blocks(path: Path, rate: int) -> Blocks:
         )
     command = [ffmpeg, "-nostdin", "-v", "error", "-xerror"]
     command += ["-protocol_whitelist", "file,pipe", "-format_whitelist", _CONTAINERS]
-    command += ["-i", f"file:{path}", "-map", "0:a:0", "-ac", "1", "-ar", str(rate)]
-    command += ["-f", "s16le", "pipe:1"]
+    command += ["-i", f"file:{path}", "-map", "0:a:0", "-af", _ON_TIME]
+    command += ["-ac", "1", "-ar", str(rate), "-f", "s16le", "pipe:1"]
     with (
         TemporaryFile() as said,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said) as process,

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 
 from tqdm import tqdm
@@ -51,6 +51,24 @@ def prepared(
     return ready, failures
 
 
+def states_of(files: Iterable[Path]) -> dict[str, str]:
+    """Return what tells audio files from what they were before: size and date.
+
+    Args:
+        files: As they are decoded. Copies need none of it: their names tell of what they
+            are copies.
+    """
+    return {str(file): _state(file) for file in files}
+
+
+def _state(file: Path) -> str:
+    try:
+        found = file.stat()
+    except OSError:
+        return ""
+    return f" {found.st_size} {found.st_mtime_ns}"
+
+
 def cut_at_silences(files: Mapping[str, Path], options: CutOptions) -> list[str]:
     """Return the lines of `segments`; say which files hold no speech.
 
@@ -79,8 +97,15 @@ def cut_at_silences(files: Mapping[str, Path], options: CutOptions) -> list[str]
             continue
         if not pieces:
             tqdm.write(f"{name}: there is no speech in {path}", file=sys.stderr)
-        lines += [segment_line(name, *piece) for piece in pieces]
+        lines += [_unlike(segment_line(name, *piece), files) for piece in pieces]
     return lines
+
+
+def _unlike(line: str, names: Container[str]) -> str:
+    """Return the line of a piece, which is called as no whole file is."""
+    while line.split(" ")[0] in names:
+        line = line.replace(" ", "- ", 1)
+    return line
 
 
 def _is_longer(path: Path, seconds: float) -> bool:

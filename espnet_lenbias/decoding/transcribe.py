@@ -20,7 +20,7 @@ options.
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from espnet_lenbias.decoding.folder_lock import locked
 from espnet_lenbias.decoding.format_lines import clock
 from espnet_lenbias.decoding.found_audio import SCP, SEGMENTS, left_out, named_audio
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
-from espnet_lenbias.decoding.journal import ResultRow
+from espnet_lenbias.decoding.journal import ResultRow, read_journal
 from espnet_lenbias.decoding.model_command import (
     decoding_parser,
     files_of_model,
@@ -41,7 +41,11 @@ from espnet_lenbias.decoding.model_command import (
 )
 from espnet_lenbias.decoding.older_results import remove_results
 from espnet_lenbias.decoding.plain_files import replace_file
-from espnet_lenbias.decoding.prepared_audio import cut_at_silences, prepared
+from espnet_lenbias.decoding.prepared_audio import (
+    cut_at_silences,
+    prepared,
+    states_of,
+)
 from espnet_lenbias.decoding.transcript import (
     recordings_of,
     speakers_in,
@@ -54,6 +58,8 @@ from espnet_lenbias.options.decoding import peek_config
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.formats import need_times
 from espnet_lenbias.options.output_folder import named_path
+from espnet_lenbias.options.run_journal import JOURNAL, read_run_options
+from espnet_lenbias.options.run_options import run_options
 from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.options.tool_choice import add_tool_option, choose_tool
 from espnet_lenbias.options.train_config import read_train_config, section
@@ -117,7 +123,12 @@ def main(cmd: Sequence[str] | None = None) -> int:
     with ExitStack() as stack:  # one lock for all: what is decoded lies there, too
         try:
             stack.enter_context(locked(folder))
+            # a run that is refused leaves copies and lists of what has been decoded
+            setattr(args, DATA, [(str(folder / SCP), "speech", "sound")])
+            args.segments = str(folder / SEGMENTS)
+            read_journal(folder / JOURNAL, run_options(args))
             ready, failures = prepared(files, rate, folder)
+            args.states = states_of(f for name, f in ready.items() if f == files[name])
             pieces = cut_at_silences(ready, cut_options)
             if pieces:
                 scp = (f"{name} {path}\n" for name, path in ready.items())
@@ -127,14 +138,12 @@ def main(cmd: Sequence[str] | None = None) -> int:
                 remove_results(folder)
         except (OSError, ValueError) as e:
             parser.exit(2, f"{parser.prog}: error: {e}\n")
-        for line in _not_decoded(failures, others, bool(pieces)):
-            print(f"{_PROG}: {line}", file=sys.stderr)
         status = 0
         if pieces:
-            setattr(args, DATA, [(str(folder / SCP), "speech", "sound")])
-            args.segments = str(folder / SEGMENTS)
             show = partial(_show, args, own.output_dir)
             status = run(tool, parser, args, finished=show, lock=_is_locked)
+        for line in _not_decoded(failures, others, bool(pieces)):
+            print(f"{_PROG}: {line}", file=sys.stderr)
     return 1 if failures else status
 
 
@@ -193,7 +202,8 @@ def decoding_options(
     Raises:
         OptionError: Names an option that has no place here.
     """
-    times = need_times(_said(rest, "formats").get("formats"))
+    formats = _said(rest, "formats").get("formats")
+    times = need_times(formats) or _had_times(own.output_dir)
     parser = decoding_parser(tool, _PROG, _USAGE, **_DEFAULTS, times=times)
     parser.add_argument("files", nargs="+", type=named_path, metavar="FILE")
     args = parse_decoding(parser, tool, own, rest)
@@ -203,6 +213,14 @@ def decoding_options(
                 f"{key}: what to transcribe is named as FILE: leave {key} out"
             )
     return args
+
+
+def _had_times(folder: Path) -> bool:
+    """Tell whether what has been decoded has times: it is gone on with."""
+    with suppress(OSError):
+        options = read_run_options(folder / JOURNAL) or {}
+        return options.get("times") == str(True)
+    return False
 
 
 def _weigh_what_is_there(

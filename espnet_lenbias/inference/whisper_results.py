@@ -67,8 +67,8 @@ def _warn_if_long(
 def without_primer(model: Any, results: Any) -> Any:
     """Return results of a Whisper model whose labels are those of the text alone.
 
-    ESPnet has the prompt in `token_int` and not in `token`, and takes label 0 for a
-    blank, which is Whisper's exclamation mark.
+    ESPnet has the prompt, time stamps and other special symbols in `token_int` and not
+    in `token`, and takes label 0 for a blank, which is Whisper's exclamation mark.
 
     Args:
         model: The inference object. Results of one without Whisper stay as they are.
@@ -82,7 +82,8 @@ def without_primer(model: Any, results: Any) -> Any:
     if not hasattr(hypothesis, "yseq"):  # with what the encoder foresees
         return (without_primer(model, results[0]), *results[1:])
     yseq = [int(label) for label in hypothesis.yseq]
-    ids = yseq[primer_length(model.beam_search.hyp_primer, yseq) : -1]
+    labels = yseq[primer_length(model.beam_search.hyp_primer, yseq) : -1]
+    ids = [label for label in labels if model.converter.ids2tokens([label])]
     tokens = model.converter.ids2tokens(ids)
     text = results[0]
     if model.tokenizer is not None:

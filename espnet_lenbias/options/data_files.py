@@ -3,6 +3,7 @@
 import argparse
 import hashlib
 import logging
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -161,7 +162,8 @@ def utterances(
         lines: Of the data files, see :func:`lines_of`.
 
     Returns:
-        Key -> what tells the utterance's data from any other: a digest of its lines.
+        Key -> what tells the utterance's data from any other: a digest of its lines,
+        where paths count as what they lead to from here.
 
     Raises:
         OSError: A file cannot be read.
@@ -169,7 +171,21 @@ def utterances(
     """
     source = args.key_file or args.data_path_and_name_and_type[0][0]
     keys = lines[source] if source in lines else read_lines(Path(source))
-    return {key: _digest(key, lines) for key in keys}
+    files = {
+        path for path, _, kind in args.data_path_and_name_and_type if kind in _FILES
+    }
+    whole = {
+        path: {key: _from_root(value) for key, value in of_file.items()}
+        if path in files
+        else of_file
+        for path, of_file in lines.items()
+    }
+    return {key: _digest(key, whole) for key in keys}
+
+
+def _from_root(value: str) -> str:
+    """Return the whole path of a file; a command stays as it is."""
+    return value if value.endswith("|") else os.path.abspath(value)
 
 
 def _check_values(path: str, lines: Mapping[str, str]) -> None:

@@ -26,6 +26,7 @@ _NOT_RESULTS = {
     "output_dir",
     "pieces",  # of segments
     "segments",  # whose lines are compared one by one
+    "states",  # of audio files: likewise
 }
 
 
@@ -38,11 +39,11 @@ def run_options(args: argparse.Namespace) -> dict[str, str]:
     :func:`espnet_lenbias.options.data_files.utterances`.
     """
     options = {
-        key: _described(value)
+        key: described(value)
         for key, value in vars(args).items()
         if key not in _NOT_RESULTS
     }
-    options[DATA] = _described(
+    options[DATA] = described(
         [
             [name, kind] if kind in KEYED else [path, name, kind]
             for path, name, kind in getattr(args, DATA)
@@ -53,9 +54,10 @@ def run_options(args: argparse.Namespace) -> dict[str, str]:
     return options
 
 
-def _described(value: Any) -> str:
+def described(value: Any) -> str:
+    """Return the value of an option as text; files by more than their names."""
     if isinstance(value, list | tuple):
-        return ", ".join(_described(item) for item in value)
+        return ", ".join(described(item) for item in value)
     if isinstance(value, str) and os.path.isfile(value):
         return f"{value} ({_state(Path(value))})"
     return str(value)

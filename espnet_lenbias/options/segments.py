@@ -123,7 +123,8 @@ def cut_lines(
     """Return the lines of the data files, those of recordings cut into utterances.
 
     Args:
-        args: The options of a tool.
+        args: The options of a tool; `states`, if there, tells audio files from what they
+            were before.
         segments: The pieces; none: whole files are decoded.
 
     Returns:
@@ -136,8 +137,9 @@ def cut_lines(
     lines: dict[str, Mapping[str, str]] = lines_of(args)
     if segments:
         path, _ = cut_data(args.data_path_and_name_and_type)
+        states: Mapping[str, str] = getattr(args, "states", {})
         lines[path] = {
-            key: f"{piece.file} {piece.start:g} {piece.end:g}"
+            key: f"{piece.file} {piece.start:g} {piece.end:g}{states.get(piece.file, '')}"
             for key, piece in segments.items()
         }
     return lines
@@ -148,8 +150,8 @@ def _columns(where: str, value: str) -> tuple[str, float, float]:
     try:
         recording, *times = value.split()
         start, end = map(float, times)
-        if not (math.isfinite(start) and math.isfinite(end)):
-            raise ValueError
+        if "_" in "".join(times) or not (math.isfinite(start) and math.isfinite(end)):
+            raise ValueError  # Python reads 1_0 as ten
     except ValueError:
         raise OptionError(
             f"{where} has {value!r} behind it: write recording, start and end in seconds"

@@ -99,12 +99,14 @@ def products_of_words(
     Args:
         probability: (n,) of the labels.
         places: (n,) of which word each is; None: all words are equally probable.
-        n_words: How many words there are.
+        n_words: How many words there are: none of labels that make no text.
     """
+    if not n_words:
+        return np.zeros(0)
     with np.errstate(divide="ignore"):  # of a probability of 0
         scores = np.log(probability)
     if places is None:
-        return np.full(n_words, np.exp(scores.sum() / max(n_words, 1)))
+        return np.full(n_words, np.exp(scores.sum() / n_words))
     total = np.zeros(n_words)
     np.add.at(total, list(places), scores)
     return np.exp(total)

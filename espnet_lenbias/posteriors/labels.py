@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+_BEGINS = "▁"  # sentencepiece's mark of the beginning of a word
+
 
 def label_positions(yseq: Sequence[int], token_ids: Sequence[int]) -> list[int]:
     """Return where in a hypothesis the labels of its result stand.
@@ -29,7 +31,8 @@ def words_of_labels(
     """Return which word of the text each label belongs to.
 
     Whatever the labels are, letters, pieces or words: a label belongs to the last word
-    of the text up to it.
+    of the text up to it. The mark of a beginning alone, as sentencepiece has it, belongs
+    to the word that begins.
 
     Args:
         tokens: n labels.
@@ -43,6 +46,9 @@ def words_of_labels(
         max(len(text_of(list(tokens[:i])).split()) - 1, 0)
         for i in range(1, len(tokens) + 1)
     ]
+    for i in range(len(tokens) - 2, -1, -1):
+        if tokens[i] == _BEGINS:
+            places[i] = places[i + 1]
     grows = all(b - a in (0, 1) for a, b in zip([0, *places], places))
     complete = not places or places[-1] == n_words - 1 or not n_words
     return places if grows and complete else None

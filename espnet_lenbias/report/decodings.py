@@ -23,7 +23,12 @@ from espnet_lenbias.report.result_values import (
     words_said,
 )
 from espnet_lenbias.report.scoring import read_text
-from espnet_lenbias.report.systems import System, read_config, system_of
+from espnet_lenbias.report.systems import (
+    System,
+    as_espnet_runs_it,
+    read_config,
+    system_of,
+)
 from espnet_lenbias.report.trn import usual_speaker
 from espnet_lenbias.search.loops import loops
 
@@ -165,11 +170,14 @@ def _read_tag(tag: Path, found: _Reading) -> None:
                 found.contradicted.append(
                     f"`{tag.name}/{CONFIG}` says {', '.join(wrong)} in {folder.name}"
                 )
+        if ran is None:
+            ran = as_espnet_runs_it(config or {})
         row = {"row": config["row"]} if config and "row" in config else {}
-        system = _system(path, {**ran, **row} if ran is not None else config)
+        system = _system(path, {**ran, **row})
         systems[system] = None
         found.sets[folder] = system
     if not systems and config is not None and not _set_folders(tag):
+        config = as_espnet_runs_it(config)
         systems[_system(path, config)] = None  # that has decoded nothing yet
     found.systems += systems
 

@@ -8,6 +8,7 @@ from espnet_lenbias.report.bootstrap import LEVEL, RESAMPLES
 from espnet_lenbias.report.cells import Cell, cells_of
 from espnet_lenbias.report.confidence import ConfidenceLine
 from espnet_lenbias.report.endings import EXPLANATION, EndingLine, worth_showing
+from espnet_lenbias.report.holm import CORRECTED
 from espnet_lenbias.report.missing import Note
 from espnet_lenbias.report.paired import PairedLine
 from espnet_lenbias.report.systems import PROPOSED, System
@@ -89,7 +90,8 @@ def _translation(contents: Contents) -> str:
         parts.append(
             f"{PROPOSED} against the other search with the highest BLEU, likewise at the "
             "same beam size and at any; the difference is positive where the proposed "
-            "search is better:\n\n" + markdown_table(contents.paired_bleu)
+            "search is better. "
+            f"{CORRECTED}\n\n" + markdown_table(contents.paired_bleu)
         )
     return _join([*parts, *_pictures(contents, "BLEU")])
 
@@ -124,7 +126,8 @@ def _paired(contents: Contents) -> str:
         "The best other search with the same kinds of models, at the same beam size and "
         "at any; it is chosen on the set itself, which favours it. The difference is "
         "negative where the proposed search has fewer errors; its interval and the "
-        "two-sided p are of a paired bootstrap.\n\n" + markdown_table(contents.paired)
+        f"two-sided p are of a paired bootstrap. {CORRECTED}\n\n"
+        + markdown_table(contents.paired)
     )
 
 

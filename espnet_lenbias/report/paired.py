@@ -1,10 +1,11 @@
 """The proposed search against the best other one, on the same utterances."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from espnet_lenbias.report.bootstrap import difference
 from espnet_lenbias.report.cells import Cell, CellLine
+from espnet_lenbias.report.holm import holm_by_set
 from espnet_lenbias.report.systems import PROPOSED
 from espnet_lenbias.report.tables import column
 
@@ -22,6 +23,7 @@ class PairedLine(CellLine):
     low: float = column("from", "+.2f")
     high: float = column("to", "+.2f")
     p: float = column("p", ".4f")
+    p_holm: float = column("p (Holm)", ".4f")  # corrected for all tests on the set
 
 
 def paired_lines(cells: Sequence[Cell]) -> list[PairedLine]:
@@ -35,16 +37,18 @@ def paired_lines(cells: Sequence[Cell]) -> list[PairedLine]:
     """
     finished = [cell for cell in cells if cell.complete]
     finished.sort(key=lambda cell: cell.dataset)
-    return [
+    lines = [
         paired_line(cell, other)
         for cell in finished
         if cell.system.search == PROPOSED
         for other in best_others(cell, finished, _wer)
     ]
+    corrected = holm_by_set([x.dataset for x in lines], [x.p for x in lines])
+    return [replace(x, p_holm=p) for x, p in zip(lines, corrected, strict=True)]
 
 
 def paired_line(cell: Cell, other: Cell) -> PairedLine:
-    """Compare two systems on the same utterances."""
+    """Compare two systems on the same utterances, as if it were the only test."""
     result = difference(
         cell.errors.wer, other.errors.wer, cell.resampled.wer, other.resampled.wer
     )
@@ -59,6 +63,7 @@ def paired_line(cell: Cell, other: Cell) -> PairedLine:
         low=result.low,
         high=result.high,
         p=result.p,
+        p_holm=result.p,
     )
 
 

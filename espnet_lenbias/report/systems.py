@@ -22,6 +22,9 @@ from espnet_lenbias.report.ran import HEURISTICS
 PROPOSED = "explicit_length"
 SIMPLE = "simple"
 
+# What ESPnet's recogniser takes where a decode config does not say it.
+ESPNETS_DEFAULTS = {"beam_size": 20, "ctc_weight": 0.5, "lm_weight": 1.0}
+
 
 @dataclass(frozen=True)
 class System:
@@ -98,6 +101,17 @@ def read_config(path: Path) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise ValueError(f"{path}: a decode config holds `option: value` lines")
     return config
+
+
+def as_espnet_runs_it(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a decode config of ESPnet's own search with what ESPnet adds to it.
+
+    Other searches' runs have left a journal, which says it all.
+    """
+    if config.get("search", ESPNET) != ESPNET:
+        return dict(config)
+    said = {key: value for key, value in config.items() if value is not None}
+    return {**ESPNETS_DEFAULTS, **said}
 
 
 def system_of(tag: str, config: Mapping[str, Any]) -> System:

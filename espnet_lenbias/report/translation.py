@@ -1,12 +1,13 @@
 """Translations scored: BLEU and chrF, with confidence intervals and a paired test."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from espnet_lenbias.report.bleu import bleu, chrf, length_ratio, translation_counts
 from espnet_lenbias.report.bootstrap import difference, interval
 from espnet_lenbias.report.cells import Cell, CellLine, resampled_by_set
+from espnet_lenbias.report.holm import holm_by_set
 from espnet_lenbias.report.paired import best_others
 from espnet_lenbias.report.scoring import Array
 from espnet_lenbias.report.systems import PROPOSED
@@ -58,6 +59,7 @@ class PairedBleuLine(CellLine):
     low: float = column("from", "+.2f")
     high: float = column("to", "+.2f")
     p: float = column("p", ".4f")
+    p_holm: float = column("p (Holm)", ".4f")  # corrected for all tests on the set
 
 
 def translations(
@@ -116,12 +118,14 @@ def paired_bleu_lines(of_all: Sequence[Translation]) -> list[PairedBleuLine]:
     """
     by_cell = {t.cell: t for t in of_all if t.cell.complete}
     finished = sorted(by_cell, key=lambda cell: cell.dataset)
-    return [
+    lines = [
         _paired_line(by_cell[cell], by_cell[other])
         for cell in finished
         if cell.system.search == PROPOSED
         for other in best_others(cell, finished, lambda c: -by_cell[c].bleu)
     ]
+    corrected = holm_by_set([x.dataset for x in lines], [x.p for x in lines])
+    return [replace(x, p_holm=p) for x, p in zip(lines, corrected, strict=True)]
 
 
 def _paired_line(translation: Translation, other: Translation) -> PairedBleuLine:
@@ -140,6 +144,7 @@ def _paired_line(translation: Translation, other: Translation) -> PairedBleuLine
         low=result.low,
         high=result.high,
         p=result.p,
+        p_holm=result.p,
     )
 
 

@@ -47,6 +47,12 @@ from espnet_lenbias.report.word_confidence import (
 
 PAGE = "report.html"
 
+# The plots of a set, as the document calls them.
+_PLOTS = (
+    *("BLEU", "beam size", "search steps", "reference length", "reliability"),
+    "word confidence",
+)
+
 _EXAMPLES = 3
 
 
@@ -118,6 +124,7 @@ def write_report(
     chosen = utterances or most_different(sets[detail], _EXAMPLES)
     examples = {key: example_lines(home(key, sets, detail), key) for key in chosen}
     tables["table2"] = [line for lines in examples.values() for line in lines]
+    _remove_older(folder, tables, sets)
     for table, lines in tables.items():
         if lines:
             write_csv(folder / f"{table}.csv", lines)
@@ -156,6 +163,15 @@ def write_report(
         write_page(folder / PAGE, "report.html", data)
 
 
+def _remove_older(folder: Path, tables: Iterable[str], sets: Iterable[str]) -> None:
+    """Remove what an earlier report has left: not all of it would be written over."""
+    plots = [f"{of_set}_{_file_name(plot)}" for of_set in sets for plot in _PLOTS]
+    for name in (PAGE, *(f"{table}.csv" for table in tables), *plots):
+        path = folder / name
+        if path.is_file() and not path.is_symlink():
+            path.unlink()
+
+
 def write_plots(
     folder: Path,
     dataset: str,
@@ -179,20 +195,25 @@ def write_plots(
     of_words = _of(tables["word_reliability"], dataset)
     curves = _of(tables["word_roc"], dataset)
     translated = [x for x in _of(tables["translation"], dataset) if not x.missing]
-    figures = {
-        "BLEU": bleu_figure(translated, kinds) if translated else None,
-        "beam size": errors_figure(finished, kinds) if finished else None,
-        "search steps": steps_figure(finished, kinds),
-        "reference length": length_figure(lengths, kinds),
-        "reliability": reliability_figure(bins, kinds),
-        "word confidence": word_confidence_figure(of_words, curves, kinds),
-    }
+    figures = (
+        bleu_figure(translated, kinds) if translated else None,
+        errors_figure(finished, kinds) if finished else None,
+        steps_figure(finished, kinds),
+        length_figure(lengths, kinds),
+        reliability_figure(bins, kinds),
+        word_confidence_figure(of_words, curves, kinds),
+    )
     files = {}
-    for name, figure in figures.items():
+    for name, figure in zip(_PLOTS, figures, strict=True):
         if figure is not None:
-            files[name] = f"{dataset}_{name.replace(' ', '_')}.png"
+            files[name] = f"{dataset}_{_file_name(name)}"
             save(figure, folder / files[name])
     return files
+
+
+def _file_name(plot: str) -> str:
+    """Return what the name of a plot's file ends in, behind that of the set."""
+    return f"{plot.replace(' ', '_')}.png"
 
 
 def _of(lines: Iterable[Any], dataset: str) -> list[Any]:

@@ -21,7 +21,8 @@ sets="dev-clean dev-other test-clean test-other"
 related_sets=dev-other                    # what related and rivals decode
 nj=1
 librispeech=../mini_librispeech/corpus/LibriSpeech
-exp=exp
+data=data_mini
+exp=exp/mini
 
 . ../options.sh "$@"
 number 0 "" utterances
@@ -29,6 +30,7 @@ number 1 "" tuning_utterances nj
 whole_numbers beams
 numbers lm_weights
 . ./path.sh
+. ../data.sh
 
 dir=$exp/$model
 if [ "$utterances" -gt 0 ]; then dir+=_$utterances; fi
@@ -38,7 +40,17 @@ for s in dev-other $every_set; do exists "../mini_librispeech/run.sh --stage 1 -
 
 run() {  # run <options of run.sh>
     ./run.sh --librispeech "$librispeech" --model "../mini_librispeech/pretrained/$model.zip" \
-        --exp "$exp" --nj "$nj" --utterances "$utterances" --detail dev-other "$@"
+        --data "$data" --exp "$exp" --nj "$nj" --utterances "$utterances" --detail dev-other "$@"
+}
+
+decode_all() {  # decode_all <options of run.sh>: stage 3; where utterances have failed, it goes on with the rest
+    local status=0
+    run --stage 3 --stop_stage 3 "$@" || status=$?
+    if [ $status -eq 1 ]; then
+        mapfile -t -O "${#failed_logs[@]}" failed_logs < "$dir/failed_logs"
+    elif [ $status -ne 0 ]; then
+        exit $status
+    fi
 }
 
 tune() {  # tune <folder for the configs> <LM scale>...: every row at its best at beam 64
@@ -49,14 +61,13 @@ tune() {  # tune <folder for the configs> <LM scale>...: every row at its best a
         return
     fi
     # shellcheck disable=SC2046  # a word for each row
-    "$PYTHON" -m local.tune "$dir/model.yaml" "$out" --data "data_$tuning_utterances" --sets dev-other --lm_weight "$@" \
-        --rows $(sed -E 's/:[0-9,]+//g' <<< "$rows $related $rivals") \
-        --coverage_weight 0.1 0.2 --coverage_threshold 0.3 0.5 --length_reward 0.1 0.3 0.5 --eos_threshold 1.0 1.25 1.5 2.0 \
-        --patience 0.5 1.0 2.0 --length_penalty 0.5 1.0 1.5 --label_smoothing 0.1 0.3 1.0
+    "$PYTHON" -m local.tune "$dir/model.yaml" "$out" --data "${data}_$tuning_utterances" --sets dev-other --lm_weight "$@" \
+        --rows $(sed -E 's/:[0-9,]+//g' <<< "$rows $related $rivals")
     echo "$how" > "$out/tuned"
 }
 
-./run.sh --stage 1 --stop_stage 1 --librispeech "$librispeech" --utterances "$tuning_utterances" --sets dev-other
+./run.sh --stage 1 --stop_stage 1 --librispeech "$librispeech" --data "$data" \
+    --utterances "$tuning_utterances" --sets dev-other
 run --stage 1 --stop_stage 2 --sets "${every_set//$'\n'/ }"
 confs=without_lm
 tune without_lm 0.0
@@ -65,11 +76,12 @@ if [ -n "${lm_weights// }" ]; then
     tune with_lm $lm_weights
 fi
 for conf in $confs; do
-    run --stage 3 --stop_stage 3 --conf "$dir/$conf" --sets "$sets" --beams "$beams" --rows "$rows"
+    decode_all --conf "$dir/$conf" --sets "$sets" --beams "$beams" --rows "$rows"
 done
 for conf in $confs; do
     if [ -n "${related// }${rivals// }" ]; then
-        run --stage 3 --stop_stage 3 --conf "$dir/$conf" --sets "$related_sets" --beams "$beams" --rows "$related $rivals"
+        decode_all --conf "$dir/$conf" --sets "$related_sets" --beams "$beams" --rows "$related $rivals"
     fi
 done
 run --stage 4 --stop_stage 4
+finish

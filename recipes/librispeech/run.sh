@@ -65,14 +65,13 @@ if runs 2; then
 fi
 
 decode() {  # decode <folder of a decode config> <set>: what is not decoded yet
-    mkdir -p "$1/$2"
     espnet-lenbias decode "${decode_cmd[@]}" --config "$1/decode.yaml" --ngpu "$ngpu" ${batch_size:+--batch_size "$batch_size"} \
-        --data_path_and_name_and_type "$used/$2/wav.scp,speech,sound" --output_dir "$1/$2" $inference_args >> "$1/$2/decode.log" 2>&1
+        --data_path_and_name_and_type "$used/$2/wav.scp,speech,sound" --output_dir "$1/$2" $inference_args
 }
 
 if runs 3; then
     say "stage 3: decode, logs in $dir/<row>_beam<K>_lm<w>/<set>/decode.log"
-    tags=$("$PYTHON" -m local.rows "$dir/model.yaml" "$dir" --conf "$conf" --rows $rows --beams $beams --lm_weights $lm_weights)
+    tags=$("$PYTHON" -m local.rows "$dir/model.yaml" "$dir" --conf "$conf" --rows $rows --beams $beams --lm_weights $lm_weights) || exit 2
     # shellcheck disable=SC2086  # a word for each row
     decode_rows $tags
 fi
@@ -81,4 +80,4 @@ if runs 4; then
     say "stage 4: score and report"
     espnet-lenbias report "$dir" --data "$used" ${detail:+--detail "$detail"}
 fi
-say "done"
+finish

@@ -25,7 +25,7 @@ rival=                             # decode with these too: openai, faster
 rival_beams="5 64"
 speed_clips=10                     # stage 6: so many clips, evenly spread; 0: all
 faster_model=                      # of faster-whisper, a name or a folder; empty: the name of the checkpoint
-nj=1                               # processes or jobs that decode, see cmd.sh
+nj=1                               # processes or jobs that decode, see ../librispeech/cmd.sh
 ngpu=0                             # 1: decode on the GPU
 batch_size=1                       # utterances decoded together
 inference_args=                    # further options of the decoder
@@ -41,7 +41,7 @@ words 'openai|faster' "openai or faster" rival
 words '[a-z]+' "the code of a language, e.g. de" language
 words 'transcribe|translate' "transcribe or translate" task
 . ./path.sh
-. ./cmd.sh
+. ../librispeech/cmd.sh
 . ../data.sh
 
 if [ -z "$name" ]; then
@@ -71,7 +71,13 @@ for s in $sets; do needs 5 3 "$dir"/*/"$s"/1best_recog/text; done
 
 if runs 1; then
     say "stage 1: data of ${audio:-$librispeech}"
-    if [ -n "$audio" ]; then "$PYTHON" -m local.data "$audio" "$data/$sets"; else librispeech_data; fi
+    if [ -n "$audio" ]; then
+        check_made_of "$(realpath "$audio")" "$data/$sets"
+        "$PYTHON" -m local.data "$audio" "$data/$sets"
+        note_made_of "$(realpath "$audio")" "$data/$sets"
+    else
+        librispeech_data
+    fi
 fi
 
 if runs 2; then
@@ -83,14 +89,13 @@ if runs 2; then
 fi
 
 decode() {  # decode <folder of a decode config> <set>: what is not decoded yet
-    mkdir -p "$1/$2"
     espnet-lenbias decode "${decode_cmd[@]}" --config "$1/decode.yaml" --ngpu "$ngpu" --batch_size "$batch_size" \
-        --data_path_and_name_and_type "$used/$2/wav.scp,speech,sound" --output_dir "$1/$2" $inference_args >> "$1/$2/decode.log" 2>&1
+        --data_path_and_name_and_type "$used/$2/wav.scp,speech,sound" --output_dir "$1/$2" $inference_args
 }
 
 if runs 3; then
     say "stage 3: decode, logs in $dir/<row>_beam<K>_lm<w>/<set>/decode.log"
-    tags=$("$PYTHON" ../librispeech/local/rows.py "$dir/model.yaml" "$dir" --conf "$conf" --rows $rows --beams $beams)
+    tags=$("$PYTHON" ../librispeech/local/rows.py "$dir/model.yaml" "$dir" --conf "$conf" --rows $rows --beams $beams) || exit 2
     # shellcheck disable=SC2086  # a word for each row
     decode_rows $tags
 fi
@@ -126,4 +131,4 @@ if runs 6; then
     "$PYTHON" -m local.speed "$dir/whisper.zip" "$dir/speed" --wav_scp "${scps[@]}" --configs "${configs[@]}" \
         --clips "$speed_clips" --rivals $rival --rival_beams $rival_beams "${rival_options[@]}"
 fi
-say "done"
+finish

@@ -196,3 +196,14 @@ def test_a_journal_that_holds_no_options(first, tmp_path):
     # without results there is nothing to lose
     path.write_text(f"{first}\n")
     assert read_journal(path, OPTIONS) == {}
+
+
+def test_the_command_that_is_advised_can_be_copied(tmp_path):
+    folder = tmp_path / "my results"
+    folder.mkdir()
+    path = folder / "decoding.jsonl"
+    lines = [json.dumps(OPTIONS) + "\n", entry_line("utt1", Entry(ROW, "data"))]
+    path.write_text("".join(lines))
+    with pytest.raises(OtherRunError) as raised:
+        read_journal(path, {"beam_size": "8"})
+    assert f"remove the folder (rm -r '{folder}')" in str(raised.value)

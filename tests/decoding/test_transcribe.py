@@ -178,6 +178,24 @@ def test_a_long_file_that_is_damaged_is_left_to_its_decoding(tmp_path, monkeypat
     assert cut_at_silences({"a": path}, CutOptions(2)) == ["a a 0 -1\n"]
 
 
+def test_a_piece_is_called_as_no_file_is(tmp_path, monkeypatch):
+    """A tone of 3 s, cut out of 5 s: its piece would have the name of the other file."""
+    monkeypatch.setattr(voice, "load_detector", Loudness)
+    seconds = np.arange(5 * RATE) / RATE
+    loud = (seconds >= 1) & (seconds < 4)
+    wave = 0.5 * loud * np.sin(2 * np.pi * 440 * seconds)
+    paths = tmp_path / "a.wav", tmp_path / "b.wav"
+    for path, samples in zip(paths, (wave, wave[:RATE]), strict=True):
+        soundfile.write(path, samples, RATE)
+    (piece,) = cut_at_silences({"a": paths[0]}, CutOptions(4))
+    key, _, place = piece.partition(" ")
+    files = {"a": paths[0], key: paths[1]}
+    assert cut_at_silences(files, CutOptions(4)) == [
+        f"{key}- {place}",
+        f"{key} {key} 0 -1\n",
+    ]
+
+
 # --- With tiny models -----------------------------------------------------------------
 
 
@@ -399,6 +417,43 @@ def test_nothing_of_the_audio_before_is_left(packed, tmp_path, capsys):
     assert results(out) == before | {"1best_recog/notes"}
 
 
+def test_other_audio_of_the_same_size_is_decoded(packed, tmp_path):
+    """As it is to be decoded, with no copy: what lies there now is noticed."""
+    wave, out = tmp_path / "talk.wav", tmp_path / "o"
+    options = ["--beam_size", "2", "--maxlenratio", "-3"]
+    again = command(wave, *options, model=packed("asr"), out=out)
+    noted = []
+    for second in (1, 1, 2):
+        soundfile.write(wave, np.full(RATE, 0.1 * second), RATE)
+        os.utime(wave, (second, second))
+        assert cli.main(again) == 0
+        *_, line = (out / JOURNAL).read_text().splitlines()
+        key, _, data, _ = json.loads(line)
+        assert key == "talk"
+        noted.append(data)
+    assert noted[0] == noted[1] != noted[2]
+
+
+def test_a_refused_run_leaves_all_as_it_is(packed, tmp_path, capsys):
+    """Copies and lists, too: they are of what has been decoded."""
+    out, audio, other = tmp_path / "o", tmp_path / "a.ogg", tmp_path / "other" / "a.ogg"
+    other.parent.mkdir()
+    for path, speed in ((audio, 1), (other, 2)):
+        wave, _ = soundfile.read(speech(BOOTS))
+        soundfile.write(path, wave[::speed], RATE)
+    options = ["--beam_size", "2", "--maxlenratio", "-3"]
+    model = packed("asr")
+    assert cli.main(command(audio, *options, model=model, out=out)) == 0
+    before = files(out)
+    assert "transcribe.scp" in before
+    assert any(name.startswith("audio/a-") for name in before)
+    with pytest.raises(SystemExit) as stop:
+        cli.main(command(other, *options, "--beam_size", "3", model=model, out=out))
+    assert stop.value.code == 2
+    assert "beam_size was 2, is 3" in capsys.readouterr().err
+    assert files(out) == before
+
+
 def test_interrupted_over_other_audio(packed, tmp_path, interrupted_after):
     """No text of the audio before stands as that of a recording."""
     out, audio = tmp_path / "o", tmp_path / "audio"
@@ -440,6 +495,25 @@ def test_weights(conf, has_lm, options, expected, tmp_path, monkeypatch):
     args = transcribe.decoding_options(espnet_tools.ASR, own, ["a.wav", *options])
     transcribe._weigh_what_is_there(args, {"model_conf": conf}, has_lm, options)
     assert (args.ctc_weight, args.lm_weight) == expected
+
+
+def test_subtitles_are_left_out_and_come_back(packed, tmp_path, wav_scp, monkeypatch):
+    """Nothing is decoded for it: results that have times keep them."""
+    wave, out, model = tmp_path / "utt1.wav", tmp_path / "o", packed("asr")
+    options = ["--beam_size", "2", "--maxlenratio", "-3", "--ctc_weight", "0.3"]
+    first = command(wave, *options, "--formats", "srt", model=model, out=out)
+    assert cli.main(first) == 0
+    before = results(out)
+    assert "recordings/1best_recog/srt/utt1.srt" in before
+    monkeypatch.setattr(drop_in, "decode_here", None)
+    other = command(wave, *options, "--formats", "json", model=model, out=out)
+    assert cli.main(other) == 0
+    assert {n for n in results(out) if "srt" in n or "jsonl" in n} == {
+        "1best_recog/text.jsonl",
+        "recordings/1best_recog/text.jsonl",
+    }
+    assert cli.main(first) == 0
+    assert results(out) == before
 
 
 def test_formats_that_need_times_bring_them(tmp_path, monkeypatch):
@@ -749,6 +823,26 @@ def test_what_nothing_reads(script, message, ffmpeg, tmp_path):
 
 
 needs_ffmpeg = needs_programs(shutil.which("ffmpeg") is not None, "ffmpeg")
+
+
+@needs_ffmpeg
+def test_sound_that_begins_after_the_picture(tmp_path):
+    """Half a second of a tone that begins at 2 s of a film, and again at 4 s."""
+    tone = 0.5 * np.sin(2 * np.pi * 440 * np.arange(RATE // 2) / RATE)
+    soundfile.write(tmp_path / "a.wav", tone, RATE)
+    film = ["-f", "lavfi", "-i", "color=size=16x16:rate=5:duration=6"]
+    sound = ["-itsoffset", "2", "-i", str(tmp_path / "a.wav")]
+    # the second half of the tone comes 2 s later than it should
+    late = ["-af", "asetpts='PTS+gte(T,2.25)*2/TB'", "-shortest"]
+    make = ["ffmpeg", "-nostdin", "-v", "error", *film, *sound, "-map", "0:v"]
+    make += ["-map", "1:a", "-c:a", "libopus", *late, str(tmp_path / "film.mkv")]
+    subprocess.run(make, check=True)
+    (path, _) = plain_audio(tmp_path / "film.mkv", RATE, tmp_path, "film")
+    samples, _ = soundfile.read(path)
+    loud = np.flatnonzero(np.abs(samples) > 0.2) / RATE
+    first, second = loud[loud < 3], loud[loud > 3]
+    assert (first.min(), first.max()) == pytest.approx((2.0, 2.25), abs=0.05)
+    assert (second.min(), second.max()) == pytest.approx((4.25, 4.5), abs=0.05)
 
 
 @needs_ffmpeg

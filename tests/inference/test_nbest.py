@@ -18,7 +18,7 @@ from espnet_lenbias import (
 )
 from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
 from espnet_lenbias.inference.nbest import confidence_of, decided, label_smoothing
-from espnet_lenbias.options.posteriors import PosteriorOptions
+from espnet_lenbias.options.posteriors import CONFIDENCES, PosteriorOptions
 from espnet_lenbias.search.hypotheses import Hypothesis, Score
 from tests.releases import needs_batches
 from tests.toys import logs
@@ -73,6 +73,19 @@ def nbest():
         result("A C", 0.3, 0.9, 0.4, 1.0),
         result("B C", 0.1, 0.1, 0.4, 1.0),
     ]
+
+
+@pytest.mark.parametrize("measure", CONFIDENCES)
+def test_labels_that_make_no_word(measure):
+    """Such as a space alone, somewhere in the list: there is no word to be sure of."""
+    _, _, ids, hyp = result("S", 0.3, 0.6, 1.0)
+    results = [result("A", 0.4, 0.9, 1.0), ("", ["S"], ids, hyp)]
+    model, decode = fake_model(results, nbest=2, confidence=measure)
+    model.tokenizer.tokens2text = lambda tokens: " ".join(t for t in tokens if t != "S")
+    first, second = chosen(model, decode)
+    assert len(first[-1].word_confidence) == 1
+    assert second[-1].word_confidence == []
+    assert len(second[-1].label_confidence) == 1
 
 
 def test_nothing_is_done_unless_it_is_asked_for(nbest):

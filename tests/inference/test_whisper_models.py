@@ -4,6 +4,7 @@ import logging
 import runpy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ import torch
 from espnet_lenbias import Speech2Text, inference, use_search
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.errors import OptionError
+from espnet_lenbias.inference.whisper_results import without_primer
 from espnet_lenbias.inference.whisper_tokens import HuggingFaceView, byte_characters
 from tests.whisper_files import (
     ENGLISH,
@@ -178,6 +180,19 @@ def test_audio_beyond_30_s_is_warned_of(model, caplog):
     result = model(long)[0]
     assert "the audio has 31.50 s, and Whisper hears no more than 30 s" in caplog.text
     assert result[2] == model(long[: 30 * 16000])[0][2]
+
+
+def test_time_stamps_are_no_labels_of_a_text(model):
+    """Each label of a result is a token of its text, whatever a model puts out."""
+    tokenizer = whisper.tokenizer.get_tokenizer(multilingual=False)
+    hello, stamp = tokenizer.encode(" Hello")[0], tokenizer.timestamp_begin + 7
+    primer = list(model.beam_search.hyp_primer)
+    labels = [stamp, hello, stamp, 0]  # 0 is an exclamation mark
+    found = SimpleNamespace(yseq=[*primer, *labels, tokenizer.eot])
+    results = [("", [], [*primer, *labels], found)]
+    assert without_primer(model, results) == [
+        (" Hello!", ["ĠHello", "!"], [hello, 0], found)
+    ]
 
 
 def test_the_drop_in_names_what_is_too_long(english, tmp_path, caplog):

@@ -94,6 +94,22 @@ def test_a_key_with_no_file_behind_it(kind, refused, tmp_path):
         assert list(utterances(args, lines_of(args))) == ["a", "b"]
 
 
+def test_a_relative_path_is_another_file_elsewhere(tmp_path, monkeypatch):
+    """A whole path is the same file everywhere, and so is one of the same place."""
+    path = tmp_path / "wav.scp"
+    path.write_text("a x.wav\nb /x.wav\nc cat x |\nd y/../x.wav\n")
+    data = [(str(path), "speech", "sound")]
+    args = Namespace(data_path_and_name_and_type=data, key_file=None)
+    found = []
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        found.append(utterances(args, lines_of(args)))
+    here, there = found
+    assert [key for key in here if here[key] == there[key]] == ["b", "c"]
+    assert here["a"] == here["d"]
+
+
 @pytest.mark.parametrize(
     "name, kind, message",
     [

@@ -64,6 +64,7 @@ def test_what_is_read(tmp_path, recordings):
         ("a r1 0 1 A", "a has 'r1 0 1 A' behind it"),
         ("a r1 zero 1", "a has 'r1 zero 1' behind it"),
         ("a r1 0 nan", "a has 'r1 0 nan' behind it"),
+        ("a r1 0 1_0", "a has 'r1 0 1_0' behind it"),
         ("a pipe 0 1", "a command: write what it gives into a file"),
     ],
 )

@@ -78,6 +78,9 @@ def test_the_probability_of_a_word_is_that_of_all_its_labels():
     labels = np.array([0.5, 0.8, 0.6])
     assert products_of_words(labels, [0, 1, 1], 2) == pytest.approx([0.5, 0.48])
     assert products_of_words(labels, [0, 0, 1], 2) == pytest.approx([0.4, 0.6])
+    # of labels that make no text, such as a space alone
+    assert products_of_words(labels[:1], [0], 0).tolist() == []
+    assert word_probabilities(labels[:1], [0], 0).tolist() == []
     assert products_of_words(labels * 0, [0, 1, 1], 2).tolist() == [0.0, 0.0]
     # one without a label cannot be improbable
     assert products_of_words(labels, [0, 0, 0], 2) == pytest.approx([0.24, 1.0])

@@ -36,6 +36,7 @@ def letters(tokens):
     "tokens, text_of, places",
     [
         (["▁the", "▁c", "at"], pieces, [0, 1, 1]),
+        (["▁the", "▁", "c", "at", "▁"], pieces, [0, 1, 1, 1, 1]),
         (["a", "<space>", "b", "c"], letters, [0, 0, 1, 1]),
         (["the", "cat"], " ".join, [0, 1]),
         ([], pieces, []),

@@ -510,6 +510,27 @@ def test_the_grid_has_what_the_row_has(row, points, settings):
     assert len(unique) == points
 
 
+def test_a_row_of_three_numbers_has_every_second_default(settings):
+    config = _config("length_reward_coverage")
+    tried = {**TRIED, "length_reward": [0.1, 0.2, 0.4, 0.8, 1.6]}
+    tried["coverage_weight"] = [0.1, 0.2, 0.3, 0.4]
+    defaults = ("lm_weight", "length_reward", "coverage_weight")
+    found = list(settings.grid("row", config, tried, defaults))
+    values = {
+        name: sorted({setting.values[name] for setting in found})
+        for name in found[0].values
+    }
+    assert values == {
+        "lm_weight": [0.0, 0.4],
+        "length_reward": [0.1, 0.4, 1.6],
+        "coverage_weight": [0.1, 0.3, 0.4],  # the ends stay
+        "coverage_threshold": [0.5, 0.6],  # given
+    }
+    assert len(found) == 2 * 3 * 3 * 2
+    of_two = settings.grid("row", _config("coverage_frames"), tried, defaults)
+    assert len(list(of_two)) == 2 * 4 * 2
+
+
 def test_the_grid_puts_values_where_the_config_has_them(settings):
     *_, last = settings.grid("coverage_frames", _config("coverage_frames"), TRIED)
     assert last.config["lm_weight"] == 0.4

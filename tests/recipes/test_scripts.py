@@ -45,6 +45,42 @@ done
 """
 
 
+# Makes what the stages of recipes that decode ask of it, with an utterance in each set.
+DATA_AND_ROWS = """\
+#!/bin/bash
+case "$*" in
+    *data_prep.py*)
+        for s in "${@:4}"; do
+            mkdir -p "$3/$s"
+            echo "u1 $2/$s/u1.flac" > "$3/$s/wav.scp"
+            for f in text utt2spk spk2utt; do echo "u1 x" > "$3/$s/$f"; done
+        done ;;
+    *local.data*) mkdir -p "$4"; echo "u1 $3/u1.wav" | tee "$4/wav.scp" > "$4/text" ;;
+    *local.model*) mkdir -p "$(dirname "$4")"; touch "$4" ;;
+    *local.tune*) mkdir -p "$4"; cp conf/* "$4" ;;
+    *rows*)
+        if [ -n "${NO_ROWS:-}" ]; then exit 1; fi
+        while [ "$1" != --rows ]; do shift; done
+        while [[ $2 != --* ]]; do echo "${2%%:*}_beam4"; shift; done ;;
+esac
+"""
+
+# Takes down what it is asked for. "simple" has an utterance of dev-clean that fails,
+# "optimal" ends with the status $CRASH.
+DECODE = """\
+#!/bin/bash
+echo "$*" >> "$(dirname "$0")/decoded"
+out=$(sed 's/.*--output_dir //; s/ .*//' <<< "$*")
+if [ "$1" = decode ]; then mkdir -p "$out/1best_recog"; touch "$out/1best_recog/text"; fi
+case "$*" in
+    decode*/simple_beam4/dev-clean*)
+        echo "1 of 1 utterances failed; their lines are empty. The same command"
+        echo "failed: u1: it is broken"
+        exit 1 ;;
+    decode*/optimal_beam4/*) exit "${CRASH:-0}" ;;
+esac
+"""
+
 # In the place of options.sh: bash's own variables have capitals.
 TELL_VARIABLES = """\
 for NAME in $(compgen -v); do
@@ -73,7 +109,11 @@ def _program(path: Path, text: str) -> Path:
 
 
 def _run(
-    recipes: Path, script: str, *options: object, python: Path | None = None
+    recipes: Path,
+    script: str,
+    *options: object,
+    python: Path | None = None,
+    **environment: object,
 ) -> subprocess.CompletedProcess:
     return subprocess.run(
         [recipes / script, *map(str, options)],
@@ -83,7 +123,11 @@ def _run(
         text=True,
         check=False,
         timeout=300,
-        env={"PATH": "/usr/bin:/bin", "PYTHON": str(python or recipes / "python")},
+        env={
+            "PATH": "/usr/bin:/bin",
+            "PYTHON": str(python or recipes / "python"),
+            **{name: str(value) for name, value in environment.items()},
+        },
     )
 
 
@@ -445,6 +489,165 @@ def test_the_tables_need_a_bundled_model_and_the_mini_corpus(recipes):
     missing = "../mini_librispeech/corpus/LibriSpeech/dev-other"
     where = "../mini_librispeech/run.sh --stage 1 --stop_stage 1 makes it"
     _refused(recipes, run, f"mini.sh: there is no {missing}: {where}")
+
+
+# --- Decoding -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def decoding(recipes) -> Path:
+    """The scripts with programs that decode, and audio in the folders a and b."""
+    _program(recipes / "python", DATA_AND_ROWS)
+    _program(recipes / "espnet-lenbias", DECODE)
+    for folder in ("a", "b"):
+        _make(recipes / folder, *_each("{}/u1.flac", *SETS))
+    return recipes
+
+
+def _decoded(recipes: Path) -> list[str]:
+    """The row and the set of each decoding, in order, and "report"."""
+    path = recipes / "decoded"
+    lines = path.read_text().splitlines() if path.exists() else []
+    path.unlink(missing_ok=True)
+    folders = [re.search(r"--output_dir \S*?([^/ ]+/[^/ ]+)( |$)", x) for x in lines]
+    return [f[1] if f else x.split()[0] for f, x in zip(folders, lines, strict=True)]
+
+
+def _libri(recipes: Path, audio: str, *options: object, **environment: object):
+    sets = ("--sets", "dev-clean dev-other")
+    where = ("--librispeech", recipes / audio, "--model", "m")
+    return _run(recipes, LIBRI, *where, *sets, *options, **environment)
+
+
+def test_an_utterance_that_fails_stops_no_other_row_set_or_stage(decoding):
+    run = _libri(decoding, "a", "--rows", "simple explicit_length")
+    assert _decoded(decoding) == [
+        "simple_beam4/dev-clean",
+        "simple_beam4/dev-other",
+        "explicit_length_beam4/dev-clean",
+        "explicit_length_beam4/dev-other",
+        "report",
+    ]
+    assert run.returncode == 1
+    assert "failed: u1: it is broken\n" in run.stderr
+    last = run.stderr.splitlines()[-1]
+    assert last.startswith("run.sh: not all utterances are decoded")
+    assert last.endswith(" See exp/m/simple_beam4/dev-clean/decode.log")
+
+    run = _libri(decoding, "a", "--rows", "explicit_length")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.endswith(" done\n")
+
+
+@pytest.mark.parametrize(
+    ("crash", "status"),
+    [(1, 2), (2, 2), (130, 130)],  # a traceback, an option that is wrong, Ctrl-C
+)
+def test_what_is_no_failed_utterance_ends_the_run(crash, status, decoding):
+    log = decoding / "librispeech/exp/m/optimal_beam4/dev-clean/decode.log"
+    log.parent.mkdir(parents=True)
+    log.write_text(
+        "1 of 1 utterances failed; their lines are empty.\n"
+    )  # an earlier run
+    run = _libri(decoding, "a", "--rows", "optimal:4 simple", CRASH=crash)
+    assert _decoded(decoding) == ["optimal_beam4/dev-clean"]
+    assert run.returncode == status
+    where = "exp/m/optimal_beam4/dev-clean/decode.log"
+    said = f"optimal_beam4, dev-clean: decoding ended with status {crash}, see {where}"
+    assert run.stderr.splitlines()[-1] == f"run.sh: {said}"
+
+
+def test_rows_that_cannot_be_made_are_no_failed_utterance(decoding):
+    run = _libri(decoding, "a", NO_ROWS=1)
+    assert (run.returncode, _decoded(decoding)) == (2, [])
+
+
+def test_the_tables_go_on_where_an_utterance_has_failed(decoding):
+    _make(decoding / "mini_librispeech", "pretrained/asr_rnn.zip")
+    options = ("--model", "asr_rnn", "--librispeech", decoding / "a")
+    rows = ("--rows", "simple", "--related", "length_norm", "--rivals", "")
+    sets = ("--sets", "dev-clean test-clean", "--related_sets", "dev-other")
+    run = _run(decoding, TABLES, *options, *rows, *sets, "--lm_weights", "0.1")
+    of_a_conf = ["simple_beam4/dev-clean", "simple_beam4/test-clean"]
+    related = ["length_norm_beam4/dev-other"]
+    assert _decoded(decoding) == [*2 * of_a_conf, *2 * related, "report"]
+    assert run.returncode == 1
+    log = "exp/mini/asr_rnn_10/simple_beam4/dev-clean/decode.log"
+    last = run.stderr.splitlines()[-1]  # without and with LM
+    assert last.startswith("mini.sh: not all utterances are decoded")
+    assert last.endswith(f" See {log} {log}")
+
+    run = _run(decoding, TABLES, *options, "--rows", "optimal", *sets, CRASH=1)
+    assert run.returncode == 2
+    assert _decoded(decoding) == []  # tuned with other rows
+    run = _run(
+        decoding,
+        TABLES,
+        *(*options, "--rows", "optimal", *sets, "--exp", "other"),
+        CRASH=1,
+    )
+    assert (run.returncode, _decoded(decoding)) == (2, ["optimal_beam4/dev-clean"])
+
+
+def test_data_of_other_audio_is_neither_used_nor_written_over(decoding):
+    few = ("--utterances", 1, "--stop_stage", 1)
+    assert _libri(decoding, "a", *few).returncode == 0
+    data = decoding / "librispeech" / "data_1" / "dev-clean"
+    before = (data / "wav.scp").read_text()
+    assert before == f"u1 {decoding}/a/dev-clean/u1.flac\n"
+
+    run = _libri(decoding, "b", *few)
+    assert run.returncode == 2
+    remedy = "name other folders with --data and --exp, or remove it"
+    assert run.stderr == (
+        f"run.sh: data/dev-clean is of the audio in {decoding}/a, not in {decoding}/b: "
+        f"{remedy}\n"
+    )
+    assert (data / "wav.scp").read_text() == before
+    assert _libri(decoding, "b", *few, "--data", "mine").returncode == 0
+    assert _libri(decoding, "a", *few).returncode == 0
+
+
+def test_results_of_other_audio_are_not_mixed(decoding):
+    assert _libri(decoding, "a", "--rows", "explicit_length").returncode == 0
+    _decoded(decoding)
+    run = _libri(decoding, "b", "--rows", "explicit_length", "--data", "mine")
+    assert (run.returncode, _decoded(decoding)) == (2, [])
+    assert run.stderr.startswith("run.sh: exp/m/explicit_length_beam4/dev-clean is of ")
+    run = _libri(
+        decoding, "b", "--rows", "explicit_length", "--data", "mine", "--exp", "e"
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def test_two_folders_of_audio_with_the_same_name(decoding):
+    for folder in ("a", "b"):
+        (decoding / folder / "clips").mkdir()
+    options = ("--stop_stage", 1, "--audio")
+    assert _run(decoding, WHISPER, *options, decoding / "a/clips").returncode == 0
+    assert _run(decoding, WHISPER, *options, decoding / "a/clips").returncode == 0
+    run = _run(decoding, WHISPER, *options, decoding / "b/clips")
+    assert run.returncode == 2
+    assert run.stderr.startswith(f"run.sh: data/clips is of the audio in {decoding}/a/")
+
+
+@pytest.mark.parametrize("script", [LIBRI, WHISPER])
+def test_the_config_of_a_queue_is_found_from_both_recipes(script, decoding):
+    folder = (decoding / script).parent
+    _make(folder, *chain(*READ[script][3].values()))
+    options = ("--stage", 3, "--stop_stage", 3, "--rows", "explicit_length:4")
+    run = _run(decoding, script, *options, cmd_backend="slurm")
+    assert run.returncode == 0, run.stderr
+    asked = (decoding / "decoded").read_text()
+    for path in re.findall(r"--cluster_config (\S+)", asked):
+        assert (folder / path).samefile(decoding / "librispeech/conf/slurm.yaml")
+    jobs = asked.count("--nj 1 --cluster slurm --cluster_config ")
+    assert jobs == len(_decoded(decoding)) > 0
+
+    run = _run(decoding, script, *options, cmd_backend="slurmm")
+    assert run.returncode == 2
+    why = "cmd_backend is slurmm, which it describes"
+    assert run.stderr.endswith(f"/conf/slurmm.yaml: {why}\n")
 
 
 # --- The tables of mini_mt ------------------------------------------------------------

@@ -265,6 +265,45 @@ def test_a_rival_that_was_killed_goes_on(tmp_path):
     assert rival.already_done(tmp_path, {"a": "x"}) == set()
 
 
+def test_results_of_another_run_of_a_rival_are_refused(english, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "local.pack", _module("pack"))
+    scp = tmp_path / "wav.scp"
+    scp.write_text(f"a {write_noise(tmp_path / 'a.wav', 0.5)}\n")
+    model = tmp_path / "model.pt"
+    model.write_bytes(english.read_bytes())
+    out = tmp_path / "row" / "set"
+
+    def run(*options: object) -> subprocess.CompletedProcess:
+        command = ("openai", scp, out, "--checkpoint", model, "--beam_size", 1)
+        return _local("rival", *command, *options)
+
+    assert run().returncode == 0
+    text = (out / "1best_recog/text").read_text()
+    assert "1 of 1 utterances are decoded already" in run().stdout
+    refused = run("--beam_size", 2)
+    assert refused.returncode == 1
+    assert f"the results in {out} are of beam_size 1, not 2: remove" in refused.stderr
+    with model.open("ab") as f:
+        f.write(b"x")  # trained further, under the same name
+    assert f"are of model {model} (" in run().stderr
+    (out / "run.yaml").unlink()
+    assert "program that is not known, not openai-whisper 2" in run().stderr
+    assert (out / "1best_recog/text").read_text() == text
+
+
+def test_a_run_of_faster_whisper_is_that_of_its_model(tmp_path):
+    rival = _module("rival")
+    folder = tmp_path / "faster"
+    folder.mkdir()
+    (folder / "model.bin").write_bytes(b"12345")
+    command = ["faster", "wav.scp", "out", "--checkpoint", "tiny", "--ngpu", "1"]
+    parse = rival.get_parser().parse_args
+    found = rival.run_of(parse([*command, "--faster_model", str(folder)]))
+    assert found["model"].startswith(f"{folder}/model.bin (5 bytes, sha256 ")
+    assert found["precision"] == "float16"
+    assert rival.run_of(parse(command))["model"] == "tiny"
+
+
 def test_a_rival_that_is_not_installed(english, tmp_path, monkeypatch):
     rival = _module("rival")
     monkeypatch.setitem(sys.modules, "faster_whisper", None)  # its import fails

@@ -3,6 +3,7 @@ import math
 import pytest
 
 from espnet_lenbias.report.decodings import read_decodings
+from espnet_lenbias.report.systems import ESPNETS_DEFAULTS
 from tests.report.made import REFERENCES, write_lines, write_system
 
 SIMPLE = {"search": "simple", "beam_size": 4}
@@ -187,3 +188,20 @@ def test_words_of_owsm_have_what_is_said_of_them_and_not_of_its_symbols(folder, 
     decoding = read_one(folder, data)
     assert decoding.word_confidence == {"s1-u1": [0.7, 0.6], "s2-u3": []}
     assert decoding.word_times == {"s1-u1": [(0.1, 0.2), (0.2, 0.3)], "s2-u3": []}
+
+
+def test_what_a_config_of_espnets_own_tool_does_not_say(folder, data):
+    """It counts as ESPnet's recogniser takes it; another search's run leaves a journal."""
+    from espnet2.bin.asr_inference import get_parser
+
+    default = get_parser().get_default
+    assert {key: default(key) for key in ESPNETS_DEFAULTS} == ESPNETS_DEFAULTS
+    files = {"text": REFERENCES}
+    write_system(folder, "a", {"penalty": 0.5}, {"dev": files})
+    write_system(folder, "b", {"ctc_weight": 0.3, "lm_weight": 0.0}, {"dev": files})
+    write_system(folder, "c", SIMPLE, {"dev": files})
+    named = {s.tag: s for s in read_decodings(folder, data).systems}
+    assert named["a"].label == "espnet + penalty 0.5 + CTC 0.5, LM 1"
+    assert named["b"].label == "espnet + CTC 0.3"
+    assert named["c"].label == "simple"
+    assert [named[tag].beam_size for tag in "abc"] == [20, 20, 4]

@@ -34,6 +34,18 @@ def test_against_the_best_of_the_same_beam_and_of_any():
     assert any_beam.difference == pytest.approx(-100 * 2 / 12)
 
 
+def test_p_values_are_corrected_for_all_tests_on_the_set():
+    same_beam, any_beam = lines(
+        (TUNED4, TWO_WRONG), (SIMPLE64, ALL_WRONG), (PROPOSED64, REFERENCES)
+    )
+    # no resample has fewer errors than none: of two, the smaller p counts twice
+    assert same_beam.p < any_beam.p < 1
+    assert same_beam.p_holm == pytest.approx(2 * same_beam.p)
+    assert any_beam.p_holm == any_beam.p
+    (alone,) = lines((SIMPLE64, ALL_WRONG), (PROPOSED64, REFERENCES))
+    assert alone.p_holm == alone.p == same_beam.p
+
+
 def test_rows_with_the_same_output_do_not_differ():
     (line,) = lines((SIMPLE64, TWO_WRONG), (PROPOSED64, TWO_WRONG))
     assert (line.difference, line.low, line.high, line.p) == (0.0, 0.0, 0.0, 1.0)

@@ -198,6 +198,22 @@ def test_plots_leave_out_what_is_not_finished(tmp_path):
     assert plots(found[1:]) == {}
 
 
+def test_nothing_of_an_earlier_report_is_left(tmp_path, capsys):
+    """A person's own files stay."""
+    write_data(tmp_path / "data")
+    sets = {"dev-clean": {"text": REFERENCES}}
+    write_system(tmp_path / "exp", "a", {**SIMPLE, "beam_size": 4}, sets)
+    out = tmp_path / "out"
+    command = [str(tmp_path / "exp"), "--data", str(tmp_path / "data")]
+    command += ["--output_dir", str(out)]
+    main(command)
+    written = {path.name for path in out.iterdir()}
+    for name in ("report.html", "doubtful.csv", "dev-clean_BLEU.png", "own.csv"):
+        (out / name).write_text("of before")
+    main(command)
+    assert {path.name for path in out.iterdir()} == written | {"own.csv"}
+
+
 def test_it_says_how_words_are_counted(made):
     assert (
         "Words are what stands between white space; texts are compared as they are"

@@ -30,13 +30,15 @@ _TABLES = (
     (
         "paired_bleu",
         "BLEU against the best other search",
-        "The difference is positive where explicit_length is better.",
+        "The difference is positive where explicit_length is better; p (Holm) is "
+        "corrected for all tests on the same set.",
     ),
     (
         "paired",
         "Word errors against the best other search",
         "The difference is negative where explicit_length has fewer errors; interval and "
-        "p are of a paired bootstrap.",
+        "p are of a paired bootstrap; p (Holm) is corrected for all tests on the same "
+        "set.",
     ),
     (
         "reference_length",

@@ -2,7 +2,7 @@
 
 import copy
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,9 @@ PLACES = {
     "length_penalty": ("search_conf", "length_penalty"),
     "label_smoothing": ("search_conf", "label_smoothing"),
 }
+
+# A row with so many of them, the LM scale aside, tries fewer values of each.
+_MANY = 3
 
 # What has a largest value: nothing is sought beyond it, nor below 0.
 _LARGEST = {"label_smoothing": 1.0}
@@ -38,7 +41,10 @@ class Setting:
 
 
 def grid(
-    row: str, config: Mapping[str, Any], tried: Mapping[str, Sequence[float]]
+    row: str,
+    config: Mapping[str, Any],
+    tried: Mapping[str, Sequence[float]],
+    thinned: Collection[str] = (),
 ) -> Iterator[Setting]:
     """Yield a row's settings: all combinations of values for what its config has.
 
@@ -46,14 +52,25 @@ def grid(
         row: Its name.
         config: Its decode config.
         tried: The values for each of PLACES.
+        thinned: Of these a row of many has every second value, so that its grid does
+            not explode.
     """
     names = [name for name, place in PLACES.items() if _has(config, place)]
-    for point in itertools.product(*(tried[name] for name in names)):
+    values_of = {name: tried[name] for name in names}
+    if len(values_of.keys() - {"lm_weight"}) >= _MANY:
+        for name in values_of.keys() & set(thinned) - {"lm_weight"}:
+            values_of[name] = every_second(tried[name])
+    for point in itertools.product(*values_of.values()):
         values = dict(zip(names, point, strict=True))
         changed = copy.deepcopy(dict(config))
         for name, value in values.items():
             _put(changed, PLACES[name], value)
         yield Setting(row, values, changed)
+
+
+def every_second(values: Sequence[float]) -> list[float]:
+    """Return every second value; the first and the last stay."""
+    return [x for i, x in enumerate(values) if i % 2 == 0 or i == len(values) - 1]
 
 
 def shared_options(configs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

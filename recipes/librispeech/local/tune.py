@@ -37,16 +37,17 @@ from local.settings import (
     shared_options,
 )
 
-# The values tried unless others are given.
+# The values tried unless others are given: wide, so that the best of a row is not at an
+# edge.
 TRIED = {
     "lm_weight": [0.0, 0.2, 0.4, 0.6],
-    "eos_threshold": [1.0, 1.25, 1.5, 2.0],
-    "length_reward": [0.1, 0.3, 0.5, 1.0],
+    "eos_threshold": [0.75, 1.0, 1.25, 1.5, 2.0],
+    "length_reward": [0.1, 0.3, 0.5, 1.0, 2.0],
     "coverage_weight": [0.05, 0.1, 0.2, 0.4],
     "coverage_threshold": [0.1, 0.3, 0.5],
     "patience": [0.5, 1.0, 2.0, 4.0],
-    "length_penalty": [0.5, 0.75, 1.0, 1.25],
-    "label_smoothing": [0.05, 0.1, 0.3, 1.0],
+    "length_penalty": [0.25, 0.5, 1.0, 1.5, 2.0],
+    "label_smoothing": [0.03, 0.1, 0.3, 1.0],
 }
 
 
@@ -74,6 +75,8 @@ def get_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         description=(__doc__ or "").partition("\n")[0],
+        epilog="A row with three of these numbers, the LM scale aside, has every second "
+        "of the default values.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
@@ -88,8 +91,8 @@ def get_parser() -> argparse.ArgumentParser:
     add("--ngpu", type=int, default=0, choices=[0, 1], help="1: on the GPU")
     add("--batch_size", type=int, default=1, help="utterances decoded together")
     for name, values in TRIED.items():
-        what = f"values tried for {'.'.join(PLACES[name])}"
-        add(f"--{name}", nargs="+", type=float, default=values, help=what)
+        what = f"values tried for {'.'.join(PLACES[name])} (default: {values})"
+        add(f"--{name}", nargs="+", type=float, default=argparse.SUPPRESS, help=what)
     return parser
 
 
@@ -98,7 +101,8 @@ def main() -> None:
     args = get_parser().parse_args()
     # That an output reached the length limit is a warning, of many searches a flood.
     logging.basicConfig(level=logging.ERROR)
-    tried = {name: getattr(args, name) for name in PLACES}
+    given = {name: vars(args)[name] for name in PLACES if name in args}
+    tried = TRIED | given
     try:
         model = yaml.safe_load(args.model.read_text(encoding="utf-8"))
         vocabulary = model.pop("vocabulary")
@@ -108,7 +112,11 @@ def main() -> None:
         tool = owner_of(model) or ASR
         rows = {row: read_row(args.conf, row, tool) for row in args.rows}
         rows = {row: {**config, "beam_size": args.beam} for row, config in rows.items()}
-        settings = [s for row, config in rows.items() for s in grid(row, config, tried)]
+        settings = [
+            setting
+            for row, config in rows.items()
+            for setting in grid(row, config, tried, PLACES.keys() - given)
+        ]
         for setting in settings:
             check(setting.row, setting.config, "lm_file" in model, vocabulary)
         options = {

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import torch
 
+from espnet_lenbias.compare.half_precision import half_precision
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
@@ -15,13 +17,7 @@ def main():
     parser.add_argument("out", type=Path)
     args = parser.parse_args()
     state = torch.load(args.model, map_location="cpu", weights_only=True)
-    torch.save(
-        {
-            k: v.half() if v.is_floating_point() and "normalize" not in k else v
-            for k, v in state.items()
-        },
-        args.out,
-    )
+    torch.save(half_precision(state), args.out)
     before, after = (path.stat().st_size / 1e6 for path in (args.model, args.out))
     print(f"{before:.1f} MB -> {after:.1f} MB")
 

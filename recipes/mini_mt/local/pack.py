@@ -10,6 +10,8 @@ from pathlib import Path
 import torch
 from espnet2.main_funcs.pack_funcs import pack
 
+from espnet_lenbias.compare.half_precision import half_precision
+
 
 def get_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
@@ -29,8 +31,7 @@ def main() -> None:
             sys.exit(f"pack.py: there is no file {path}: train first")
     packed = args.model.with_name("packed.pth")
     state = torch.load(args.model, map_location="cpu", weights_only=True)
-    halves = {k: v.half() if v.is_floating_point() else v for k, v in state.items()}
-    torch.save(halves, packed)
+    torch.save(half_precision(state), packed)
     # named as the options of espnet2.bin.mt_inference are
     pack(
         files={"mt_model_file": packed},

@@ -18,6 +18,7 @@ import yaml
 from espnet2.main_funcs.pack_funcs import pack
 from whisper.tokenizer import LANGUAGES, TO_LANGUAGE_CODE, get_tokenizer
 
+from espnet_lenbias.compare.half_precision import half_precision
 from espnet_lenbias.espnet_compat import ASRTask
 from espnet_lenbias.inference.whisper_shapes import HEAD
 from espnet_lenbias.inference.whisper_tokens import HuggingFaceView
@@ -165,10 +166,8 @@ def espnet_parameters(model: Any) -> dict[str, torch.Tensor]:
     parameters = {}
     for name, value in model.state_dict().items():
         half, _, rest = name.partition(".")  # encoder, decoder
-        halved = value.half()
-        exact = torch.equal(halved.to(value.dtype), value)
-        parameters[f"{half}.{half}s.{rest}"] = halved if exact else value
-    return parameters
+        parameters[f"{half}.{half}s.{rest}"] = value
+    return half_precision(parameters, lossless=True)
 
 
 def espnet_config(

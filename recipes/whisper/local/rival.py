@@ -1,7 +1,8 @@
 """Decode with openai-whisper's own beam search, or with faster-whisper.
 
 Both start from the same prompt, and hear the first 30 s, without time stamps. Started
-again, this decodes what is missing.
+again, this decodes what is missing; results of another model, beam, option or version of
+the program are refused.
 """
 
 import argparse
@@ -9,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +21,11 @@ import yaml
 from tqdm import tqdm
 
 from espnet_lenbias.options.audio_files import WHISPER_WINDOW as WINDOW
+from espnet_lenbias.options.run_options import described
 from espnet_lenbias.report.scoring import read_text
+
+PACKAGES = {"openai": "openai-whisper", "faster": "faster-whisper"}
+PRECISIONS = {False: "float32", True: "float16"}  # on the CPU, on a GPU
 
 _FILES = ("text", "steps", "score", "token_int", "seconds", "audio")
 
@@ -96,6 +102,7 @@ def main() -> None:
     audio = read_text(args.wav_scp)
     results = args.out / "1best_recog"
     results.mkdir(parents=True, exist_ok=True)
+    check_same_run(args.out, run_of(args))
     of = {key: _as_it_is(path) for key, path in audio.items()}
     done = already_done(results, of)
     todo = [key for key in audio if key not in done]
@@ -113,6 +120,49 @@ def main() -> None:
         for name, value in zip(_FILES, (*output, seconds, of[key]), strict=True):
             with (results / name).open("a", encoding="utf-8") as f:
                 f.write(f"{key} {value}\n")
+
+
+def run_of(args: argparse.Namespace) -> dict[str, str]:
+    """Return what decides the texts of a run, the audio aside."""
+    model = args.checkpoint
+    if args.rival == "faster" and args.faster_model:
+        weights = Path(args.faster_model, "model.bin")
+        model = str(weights) if weights.is_file() else args.faster_model
+    package = PACKAGES[args.rival]
+    try:
+        program = f"{package} {version(package)}"
+    except PackageNotFoundError:
+        program = f"{package}, which is not installed"
+    return {
+        "program": program,
+        "model": described(model),
+        "beam_size": str(args.beam_size),
+        "language": args.language,
+        "task": args.task,
+        "precision": PRECISIONS[bool(args.ngpu)],
+    }
+
+
+def check_same_run(folder: Path, run: Mapping[str, str]) -> None:
+    """Verify that results in a folder are of such a run, and note of which they are.
+
+    Raises:
+        SystemExit: They are of another one.
+    """
+    note, text = folder / "run.yaml", folder / "1best_recog" / "text"
+    if text.is_file() and text.stat().st_size:
+        of = yaml.safe_load(note.read_text("utf-8")) if note.is_file() else {}
+        other = [
+            f"{key} {of.get(key, 'that is not known')}, not {value}"
+            for key, value in run.items()
+            if of.get(key) != value
+        ]
+        if other:
+            sys.exit(
+                f"rival.py: the results in {folder} are of {'; '.join(other)}: remove it "
+                "to decode anew, or give the run another --name"
+            )
+    note.write_text(yaml.safe_dump(dict(run), sort_keys=False), "utf-8")
 
 
 def _as_it_is(path: str) -> str:
@@ -156,7 +206,7 @@ def openai(args: argparse.Namespace) -> Rival:
         task=args.task,
         language=args.language,
         without_timestamps=True,
-        fp16=bool(args.ngpu),
+        fp16=PRECISIONS[bool(args.ngpu)] == "float16",
     )
     calls = []
     model.decoder.register_forward_hook(lambda *_: calls.append(1))
@@ -198,7 +248,7 @@ def faster(args: argparse.Namespace) -> Rival:
         model = WhisperModel(
             name,
             device="cuda" if args.ngpu else "cpu",
-            compute_type="float16" if args.ngpu else "float32",
+            compute_type=PRECISIONS[bool(args.ngpu)],
             cpu_threads=torch.get_num_threads(),
         )
     except Exception as e:  # of the net, of the disk
