@@ -1,8 +1,10 @@
-"""The bundled models."""
+"""The bundled models and audio."""
 
 from pathlib import Path
 
-PRETRAINED = Path(__file__).parents[1] / "recipes" / "mini_librispeech" / "pretrained"
+_RECIPE = Path(__file__).parents[1] / "recipes" / "mini_librispeech"
+PRETRAINED = _RECIPE / "pretrained"
+SLICE = _RECIPE / "slice" / "LibriSpeech"
 
 
 def bundled(name: str) -> Path:

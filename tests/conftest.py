@@ -1,6 +1,7 @@
 """Tiny ESPnet models with random weights, and audio for them."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from hypothesis import settings
 
 from espnet_lenbias.scorers import cells
 from tests.tiny import write_model
@@ -15,6 +17,12 @@ from tests.tiny import write_model
 # With tensors as small as these, threads only wait: here, and in tools that tests start.
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# The same examples each time, however long one takes: no test fails by chance.
+settings.register_profile(
+    "repeatable", deadline=None, max_examples=25, derandomize=True, database=None
+)
+settings.load_profile("repeatable")
 
 # Folders whose tests are slow: they start processes or clusters, load packed models,
 # draw plots. Elsewhere the mark stands at the test.
@@ -34,6 +42,14 @@ def layout(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """Have the CPU work in its own way, and as a device does that prefers a grid."""
     if request.param == "grid":
         monkeypatch.setattr(cells, "_WITHOUT_LAUNCHES", frozenset())
+
+
+@pytest.fixture
+def make_whisper(monkeypatch: pytest.MonkeyPatch) -> Callable[..., torch.nn.Module]:
+    """Return what makes a tiny decoder of Whisper's."""
+    from tests.scorers.made import whisper_maker  # takes a while to load
+
+    return whisper_maker(monkeypatch)
 
 
 RATE = 8000

@@ -1,6 +1,7 @@
 """The rooms of the package: which module may know which."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -68,6 +69,13 @@ def test_there_is_no_circle():
 def test_a_module_knows_its_room_and_those_below(name):
     others = {m for m in IMPORTS[name] & MODULES.keys() if room_of(m) != room_of(name)}
     assert {m for m in others if floor_of(m) >= floor_of(name)} == set()
+
+
+def test_the_map_lists_the_folders_from_the_lowest_floor():
+    rooms = (FOLDER.parent / "docs" / "code.md").read_text("utf-8").split("\n## ")[0]
+    order = re.findall(r"^\| `(\w+)/` \|", rooms, re.MULTILINE)
+    assert set(order) == {path.parent.name for path in FOLDER.glob("*/__init__.py")}
+    assert order == sorted(order, key=floor_of)
 
 
 def test_the_length_model_and_the_beam_know_nothing_of_espnet():

@@ -216,16 +216,16 @@ class BufferScorer(RandomScorer):
 
 
 class NanScorer(Toy, Batched):
-    """Uniform, but not a number for the first label at one position."""
+    """Uniform, but not a number, or `value`, for the first label at one position."""
 
-    def __init__(self, vocab, position):
+    def __init__(self, vocab, position, value=math.nan):
         super().__init__(vocab)
-        self.nan_at = position
+        self.nan_at, self.value = position, value
 
     def log_probs(self, utterance, prefix):
         row = logs(*[1 / self.vocab] * self.vocab)
         if self.position(prefix) == self.nan_at:
-            row[0] = math.nan
+            row[0] = self.value
         return row
 
 

@@ -2,12 +2,15 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import soundfile
 import torch
 import yaml
+from espnet2.tasks.asr import ASRTask
+
+from espnet_lenbias.inference.whisper import whisper_ready
 
 RATE = 16000
 TASK = {"whisper_language": "de", "whisper_task": "transcribe"}
@@ -116,3 +119,35 @@ def write_noise(path: Path, seconds: float, seed: int = 0) -> Path:
     """Write noise as a file of audio."""
     soundfile.write(path, noise(seconds, seed), RATE)
     return path
+
+
+class Files(NamedTuple):
+    """A Whisper, as OpenAI's package has it and as a training of ESPnet leaves it."""
+
+    kind: Kind
+    checkpoint: Path
+    config: Path
+    weights: Path
+
+    @property
+    def options(self) -> dict[str, str]:
+        return {
+            "asr_train_config": str(self.config),
+            "asr_model_file": str(self.weights),
+        }
+
+
+def write_model(folder: Path, kind: Kind) -> Files:
+    """Build a model by ESPnet's task from a yaml alone, and save it as a training does."""
+    checkpoint = write_checkpoint(folder / "tiny.pt", kind)
+    config = write_config(
+        folder / "config.yaml", kind, str(checkpoint), do_pad_trim=True
+    )
+    with whisper_ready({"encoder": "whisper", "encoder_conf": _names(checkpoint)}):
+        model, _ = ASRTask.build_model_from_file(config)
+    torch.save(model.state_dict(), folder / "model.pth")
+    return Files(kind, checkpoint, config, folder / "model.pth")
+
+
+def _names(checkpoint: Path) -> dict[str, str]:
+    return {"whisper_model": str(checkpoint)}

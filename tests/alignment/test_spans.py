@@ -21,6 +21,7 @@ def test_frames_and_audio_end_together():
     [
         (10.0, FrameRate(0.02, 500, 10.0)),
         (10.01, FrameRate(0.02, 501, 10.01)),  # half a frame more
+        (0.14, FrameRate(0.02, 7, 0.14)),  # 7.000000000000001 by division
         (0.001, FrameRate(0.02, 1, 0.001)),
         (31.0, FrameRate(0.02, 1500, 30.0)),  # the last second is cut off
     ],

@@ -1,6 +1,7 @@
 """A model of one table.
 
-Labels: the blank, which has no probability, a, b and the end label $.
+Labels: the blank, which has no probability, a, b and the end label $. aba$ has
+.6 * .7 * .7 * .7 = .2058, and the empty output .25.
 """
 
 import math
@@ -16,18 +17,8 @@ from espnet_lenbias.compare.compare import ComparedSearch, compare, row_search
 from espnet_lenbias.compare.utterances import Utterance
 from espnet_lenbias.espnet_compat import BeamSearch
 from tests.releases import needs_batches
-from tests.toys import PlainTableScorer, TableScorer, build, encoder_output, logs
-
-A, B = 1, 2
-
-# aba$ has .6 * .7 * .7 * .7 = .2058, and the empty output .25.
-BIASED = {
-    (): logs(0, 0.6, 0.15, 0.25),
-    (A,): logs(0, 0.2, 0.7, 0.1),
-    (A, B): logs(0, 0.7, 0.2, 0.1),
-    (A, B, A): logs(0, 0.2, 0.1, 0.7),
-}
-MOSTLY_END = logs(0, 0.15, 0.05, 0.8)
+from tests.tables import BIASED_WITH_BLANK, MOSTLY_END_WITH_BLANK
+from tests.toys import PlainTableScorer, TableScorer, build, encoder_output
 
 
 def encode(speech, speech_lengths):
@@ -43,7 +34,7 @@ class OneTableScorer(TableScorer):
 
 
 def make_model(scorer=OneTableScorer):
-    scorers = {"decoder": scorer(BIASED, otherwise=MOSTLY_END)}
+    scorers = {"decoder": scorer(BIASED_WITH_BLANK, otherwise=MOSTLY_END_WITH_BLANK)}
     return SimpleNamespace(
         beam_search=build(BeamSearch, scorers, {"decoder": 1.0}, beam=1, vocab=4),
         asr_model=SimpleNamespace(encode=encode),

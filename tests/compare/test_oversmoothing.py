@@ -13,8 +13,7 @@ from espnet_lenbias.compare.oversmoothing import (
     oversmoothing,
 )
 from espnet_lenbias.compare.utterances import Utterance, read_set
-from tests.bundled import bundled
-from tests.recipes.test_librispeech import SLICE
+from tests.bundled import SLICE, bundled
 from tests.toys import logs
 
 A, B, END = 0, 1, 2

@@ -33,7 +33,7 @@ def slurm(tmp_path, monkeypatch) -> Path:
 
 
 _HOLDER = """
-import multiprocessing, sys, time
+import multiprocessing, os, sys
 from pathlib import Path
 from espnet_lenbias import cli
 from espnet_lenbias.bin import asr_inference
@@ -41,10 +41,12 @@ from espnet_lenbias.decoding.folder_lock import locked
 
 with locked(Path(sys.argv[1])):
     # as a data loader's worker, which outlives a parent that is killed
-    worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,))
+    told = os.dup(0)  # the worker's own input is closed
+    fork = multiprocessing.get_context("fork")
+    worker = fork.Process(target=os.read, args=(told, 1))
     worker.start()
     print(worker.pid, flush=True)
-    time.sleep(30)
+    os.read(told, 1)
 """
 
 
@@ -52,11 +54,12 @@ with locked(Path(sys.argv[1])):
 def holder(tmp_path):
     """Return a process that holds a folder's lock, and its child."""
     command = [sys.executable, "-c", _HOLDER, str(tmp_path / "out")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with subprocess.Popen(command, **pipes, text=True) as process:
         child = int(process.stdout.readline())
         yield process, child
-        process.kill()
-        os.kill(child, 9)
+        process.stdin.close()  # which ends them
+        process.stdout.read()  # until they have ended
 
 
 class Killed(BaseException):

@@ -1,5 +1,7 @@
 """Which utterances are decoded together."""
 
+import os
+
 import numpy as np
 import pytest
 import soundfile
@@ -59,6 +61,16 @@ def test_each_file_is_opened_once(tmp_path, monkeypatch):
     assert opened == ["a.wav", "b.wav"]
     scp.write_text("a a.wav\nc long.wav\n")
     assert utterance_seconds(scp) == {"a": 2.0, "c": 2.0}
+
+
+def test_a_list_of_the_same_size_is_read_anew(tmp_path, monkeypatch):
+    """It tells itself from the older one by a time of change of ten milliseconds later."""
+    monkeypatch.setattr(batches, "seconds_of", lambda path: 2.0)
+    scp = tmp_path / "wav.scp"
+    for change, key in enumerate("ab"):
+        scp.write_text(f"{key} {key}.wav\n")
+        os.utime(scp, ns=(0, 10**18 + change * 10**7))
+        assert utterance_seconds(scp) == {key: 2.0}
 
 
 @pytest.fixture

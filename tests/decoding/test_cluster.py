@@ -142,8 +142,9 @@ def test_a_worker_full_of_a_model_goes_on():
 
 def test_an_utterance_that_kills_workers_is_reported_like_other_failures():
     outcomes = decode_parallel._outcomes([(["utt1", "utt2"], None)])
-    for key, why in outcomes:
-        assert key in ("utt1", "utt2")
+    reasons = dict(outcomes)
+    assert list(reasons) == ["utt1", "utt2"]
+    for why in reasons.values():
         assert why.startswith("workers died while they decoded it")
         assert "lower beam_size" in why
 
@@ -172,10 +173,6 @@ def _options(model, out: str, *more: str) -> list[str]:
         *("--num_workers", "0"),
         *more,
     ]
-
-
-def _files(out: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(out)): p.read_bytes() for p in out.glob("*/*")}
 
 
 def _decoded(out: Path) -> list[str]:
@@ -286,8 +283,8 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     caplog.set_level(logging.INFO)
     assert cli.main(["decode", *_where(client, tmp_path), *options]) == 1
     killer.join()
-    assert _files(out) == _files(tmp_path / "unbroken")
-    assert len(_files(out)) == 20
+    assert files(out) == files(tmp_path / "unbroken")
+    assert len(files(out)) == 20
 
     # those of the cluster may come at any time
     ours = [r for r in caplog.records if not r.name.startswith("distributed")]
@@ -575,7 +572,7 @@ def test_one_worker_is_this_process_and_needs_no_dask(
     monkeypatch.setitem(sys.modules, "distributed", None)  # cannot be imported
     assert cli.main(["decode", *_options(transformer_model, "out", "--nj", "1")]) == 0
     assert asr_inference.main(_options(transformer_model, "other")) == 0
-    assert _files(tmp_path / "out") == _files(tmp_path / "other")
+    assert files(tmp_path / "out") == files(tmp_path / "other")
 
 
 def test_a_finished_run_starts_no_worker(

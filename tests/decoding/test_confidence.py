@@ -8,7 +8,7 @@ import pytest
 
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.options.values import score_number
-from tests.posteriors.test_posteriors import distance
+from tests.posteriors.edits import distance
 from tests.releases import needs_batches
 from tests.tool_models import command, lines, tool_of
 

@@ -11,6 +11,7 @@ from espnet_lenbias import cli
 from espnet_lenbias.decoding import voice
 from espnet_lenbias.decoding.cutting import CutOptions, cut
 from espnet_lenbias.decoding.segment import segment_line
+from tests.decoding.made import Loudness
 from tests.docs.pages import ROOT
 from tests.docs.workplace import SLICE
 
@@ -86,6 +87,12 @@ def test_the_end_is_that_of_the_recording():
     assert _cut((10, SILENCE), (10, SPEECH), length=1.95) == [(0.8, 1.95)]
 
 
+@pytest.mark.parametrize("length", [1.9, 1.85])
+def test_speech_behind_the_end_of_the_recording(length):
+    """The detector can take what fills the last frame for it."""
+    assert _cut((19, SILENCE), (1, SPEECH), length=length) == []
+
+
 @pytest.mark.parametrize("parts", [[(0, SPEECH)], [(50, SILENCE)]])
 def test_nothing_but_silence(parts):
     assert _cut(*parts) == []
@@ -100,18 +107,6 @@ def test_names_are_sorted_as_the_times_are():
     assert sorted(lines) == lines
 
 
-class _Loudness:
-    """Stands in for Silero's detector: what is loud is speech."""
-
-    def reset_states(self):
-        pass
-
-    def __call__(self, frame, rate):
-        assert frame.shape == (1, 512)
-        assert rate == 16000
-        return (frame.abs().mean(dim=1, keepdim=True) > 0.1).float()
-
-
 @pytest.mark.parametrize("rate, channels", [(16000, 1), (44100, 2)])
 def test_a_recording_is_cut_block_by_block(rate, channels, tmp_path, monkeypatch):
     """Tones of 3 s at 1, 31 and 50 s, the second of them across the end of a block."""
@@ -121,7 +116,7 @@ def test_a_recording_is_cut_block_by_block(rate, channels, tmp_path, monkeypatch
     wave = np.repeat(wave[:, None], channels, axis=1)
     soundfile.write(tmp_path / "a.wav", wave, rate)
     (tmp_path / "wav.scp").write_text(f"a {tmp_path / 'a.wav'}\n")
-    monkeypatch.setattr(voice, "load_detector", _Loudness)
+    monkeypatch.setattr(voice, "load_detector", Loudness)
     command = ["segment", str(tmp_path / "wav.scp"), "--output_dir", str(tmp_path)]
     assert cli.main([*command, "--margin", "0.2"]) == 0
     lines = [x.split() for x in (tmp_path / "segments").read_text().splitlines()]
@@ -147,7 +142,7 @@ def test_a_spoilt_recording_costs_no_other(
         soundfile.write(spoilt, np.random.default_rng(0).random(64000), 16000)
         spoilt.write_bytes(spoilt.read_bytes()[: spoilt.stat().st_size // 2])
     (tmp_path / "wav.scp").write_text(f"b {spoilt}\na {tmp_path / 'a.wav'}\n")
-    monkeypatch.setattr(voice, "load_detector", _Loudness)
+    monkeypatch.setattr(voice, "load_detector", Loudness)
     command = ["segment", str(tmp_path / "wav.scp"), "--output_dir", str(tmp_path)]
     assert cli.main(command) == 1
     said = capsys.readouterr().err
@@ -164,7 +159,7 @@ def test_recordings_that_cannot_be_read_cost_no_other(tmp_path, monkeypatch, cap
     files = {"b": tmp_path / "b.wav", "c": "gone.wav", "d": "cat x |"}
     lines = [f"{key} {file}\n" for key, file in files.items()]
     (tmp_path / "wav.scp").write_text("".join([*lines, f"a {tmp_path / 'a.wav'}\n"]))
-    monkeypatch.setattr(voice, "load_detector", _Loudness)
+    monkeypatch.setattr(voice, "load_detector", Loudness)
     command = ["segment", str(tmp_path / "wav.scp"), "--output_dir", str(tmp_path)]
     assert cli.main(command) == 1
     failed = capsys.readouterr().err.splitlines()

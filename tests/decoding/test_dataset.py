@@ -3,6 +3,7 @@
 import itertools
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ import soundfile
 
 from espnet_lenbias.decoding import utterances
 from espnet_lenbias.decoding.dataset import read_batches
-from espnet_lenbias.decoding.log_markers import CHANNELS, RATE
+from espnet_lenbias.decoding.log_markers import CHANNELS, LENGTH, RATE
 from espnet_lenbias.decoding.utterances import Read, Unreadable, Utterances
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.espnet_compat import ESPnetDataset
@@ -126,6 +127,24 @@ def test_warnings_are_told_by_kind(tmp_path):
     assert list(read.warnings) == [RATE, CHANNELS]
     assert "8000" in read.warnings[RATE]
     assert "2 channels" in read.warnings[CHANNELS]
+
+
+def test_the_rate_of_one_utterance_is_not_that_of_the_next(tmp_path):
+    """Of 8 and 16 kHz for a model of 16 kHz; features have no rate at all."""
+    # as Kaldi writes a matrix of 40 frames
+    matrix = b"c \0BFM \4" + struct.pack("<ibi", 40, 4, 20) + bytes(4 * 40 * 20)
+    (tmp_path / "ark").write_bytes(matrix)
+    for key, rate in (("a", 8000), ("b", 16000)):
+        soundfile.write(tmp_path / f"{key}.wav", np.zeros(rate), rate)
+    wavs = "".join(f"{key} {tmp_path}/{key}.wav\n" for key in "ab")
+    (tmp_path / "scp").write_text(f"{wavs}c {tmp_path}/ark:2\n")
+    dataset = ESPnetDataset([(str(tmp_path / "scp"), "speech", "kaldi_ark")])
+    every = Utterances(dataset, {"frontend_conf": {"fs": 16000}})
+    for key, warned in (("a", True), ("b", False), ("a", True), ("c", False)):
+        read = every[key]
+        assert not isinstance(read.data, Unreadable)
+        assert (RATE in read.warnings) == warned
+        assert LENGTH not in read.warnings
 
 
 @pytest.mark.parametrize("kind", ["sound", "kaldi_ark"])

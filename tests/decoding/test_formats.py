@@ -4,7 +4,6 @@ import argparse
 import importlib
 import io
 import json
-import shutil
 import subprocess
 from functools import partial
 from pathlib import Path
@@ -26,6 +25,7 @@ from espnet_lenbias.options.espnet_tools import ASR
 from espnet_lenbias.options.formats import FORMATS, check_formats
 from espnet_lenbias.options.segments import Segment
 from tests.conftest import RATE
+from tests.programs import SCLITE, needs_sclite
 from tests.tool_models import command, tool_of
 
 
@@ -424,10 +424,7 @@ def test_a_parser_of_webvtt_reads_the_subtitles(args, tmp_path):
     assert len(webvtt.read(folder / "ann-2.vtt")) == 0
 
 
-SCTK = Path(shutil.which("sclite") or "/usr/lib/sctk/bin/sclite").parent
-
-
-@pytest.mark.skipif(not (SCTK / "sclite").exists(), reason="sclite is not installed")
+@needs_sclite
 @pytest.mark.parametrize("form", ["ctm", "trn"])
 def test_sclite_counts_the_words_that_are_there(form, args, tmp_path):
     """Against the same texts with one word replaced and one left out."""
@@ -443,7 +440,7 @@ def test_sclite_counts_the_words_that_are_there(form, args, tmp_path):
         (tmp_path / name).mkdir()
         write_formats(tmp_path / name, args, of_one)
     paths = [tmp_path / n / "1best_recog" / f"text.{form}" for n in ("ref", "hyp")]
-    command = [SCTK / "sclite", "-r", paths[0], form, "-h", paths[1], form]
+    command = [SCLITE, "-r", paths[0], form, "-h", paths[1], form]
     command += ["-i", "rm"] if form == "trn" else []
     done = subprocess.run([*command, "-o", "all", "stdout"], capture_output=True)
     lines = done.stdout.decode("utf-8", "replace").splitlines()

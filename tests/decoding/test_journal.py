@@ -8,13 +8,8 @@ from espnet_lenbias.decoding.journal import Entry, entry_line, is_row, read_jour
 from espnet_lenbias.decoding.result_rows import result_row
 from espnet_lenbias.errors import OtherRunError
 from espnet_lenbias.search.hypotheses import Hypothesis
+from tests.decoding.made import ROW
 
-ROW = {
-    "1best_recog/token": "A",
-    "1best_recog/token_int": "3",
-    "1best_recog/score": "-1.0",
-    "1best_recog/text": "A",
-}
 OPTIONS = {"beam_size": "4"}
 
 

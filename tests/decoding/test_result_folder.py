@@ -1,5 +1,6 @@
 """Result files in a folder that others, or a full disk, may have had a hand in."""
 
+import errno
 import json
 import os
 import resource
@@ -13,7 +14,7 @@ from espnet_lenbias.decoding.folder_lock import LOCK, locked
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.errors import OtherRunError
 from espnet_lenbias.options.run_journal import JOURNAL
-from tests.decoding.test_journal import ROW
+from tests.decoding.made import ROW
 
 DATA = {"utt1": "d1", "utt2": "d2"}
 
@@ -33,6 +34,32 @@ def _fill(folder: Path) -> None:
     for key in DATA:
         results.add(key, ROW)
     results.finish(1, [])
+
+
+# --- What is written ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r"])
+def test_a_text_of_two_lines_is_written_on_one(end, tmp_path):
+    """Else its second line would be the result of another utterance."""
+    results = _made(tmp_path)
+    results.add("utt1", ROW | {"1best_recog/text": f"A{end}utt2 B"})
+    assert (tmp_path / "1best_recog" / "text").read_bytes() == (
+        f"utt1 A{' ' * len(end)}utt2 B\n".encode()
+    )
+    results.finish(1, [])
+    again = _made(tmp_path)
+    assert "utt1" in again and "utt2" not in again
+
+
+def test_a_failure_of_what_an_earlier_run_has_decoded_is_none(tmp_path):
+    """It was decoded once more as a batch mate, for the padding alone."""
+    _made(tmp_path).add("utt1", ROW)
+    outcomes = (o for o in [("utt1", "broken"), ("utt2", ROW)])
+    assert _made(tmp_path).collect(outcomes) == {}
+    outcomes = (o for o in [("utt1", "broken"), ("utt2", "broken")])
+    (tmp_path / JOURNAL).unlink()
+    assert _made(tmp_path).collect(outcomes) == {"utt1": "broken", "utt2": "broken"}
 
 
 # --- Links ----------------------------------------------------------------------------
@@ -250,6 +277,16 @@ def test_a_lock_without_a_name(holder, tmp_path):
         pytest.raises(OtherRunError, match="which has not said who it is"),
         locked(tmp_path / "out"),
     ):
+        pass
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.EACCES])
+def test_systems_say_in_two_ways_that_a_folder_is_in_use(number, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.lockf", refuse)
+    with pytest.raises(OtherRunError, match="in use"), locked(tmp_path / "out"):
         pass
 
 

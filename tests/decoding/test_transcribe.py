@@ -28,9 +28,10 @@ from espnet_lenbias.options.run_journal import JOURNAL, read_run_options
 from espnet_lenbias.options.segments import Segment
 from tests.bundled import bundled
 from tests.conftest import RATE
-from tests.decoding.test_cutting import _Loudness
+from tests.decoding.made import Loudness
 from tests.docs.pages import ROOT
 from tests.docs.workplace import SLICE, TEXTS
+from tests.programs import needs_programs
 
 BOOTS, WALTER = TEXTS
 OUT = Path("transcripts")
@@ -170,7 +171,7 @@ def test_a_name_that_is_too_long_costs_no_other(audio, capsys):
 
 def test_a_long_file_that_is_damaged_is_left_to_its_decoding(tmp_path, monkeypatch):
     """Which fails, and costs no other."""
-    monkeypatch.setattr(voice, "load_detector", _Loudness)
+    monkeypatch.setattr(voice, "load_detector", Loudness)
     path = tmp_path / "a.flac"
     soundfile.write(path, np.random.default_rng(0).random(4 * RATE), RATE)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
@@ -179,7 +180,7 @@ def test_a_long_file_that_is_damaged_is_left_to_its_decoding(tmp_path, monkeypat
 
 def test_a_piece_is_called_as_no_file_is(tmp_path, monkeypatch):
     """A tone of 3 s, cut out of 5 s: its piece would have the name of the other file."""
-    monkeypatch.setattr(voice, "load_detector", _Loudness)
+    monkeypatch.setattr(voice, "load_detector", Loudness)
     seconds = np.arange(5 * RATE) / RATE
     loud = (seconds >= 1) & (seconds < 4)
     wave = 0.5 * loud * np.sin(2 * np.pi * 440 * seconds)
@@ -224,7 +225,7 @@ def test_a_long_file_is_cut_at_silences(packed, tmp_path, monkeypatch, capsys):
     soundfile.write(tmp_path / "audio" / "long.wav", wave, RATE)
     soundfile.write(tmp_path / "audio" / "short.wav", wave[RATE : 2 * RATE], RATE)
     soundfile.write(tmp_path / "audio" / "silent.wav", 0 * wave, RATE)
-    monkeypatch.setattr(voice, "load_detector", _Loudness)
+    monkeypatch.setattr(voice, "load_detector", Loudness)
     options = ["--longest", "4", "--beam_size", "2", "--maxlenratio", "-4"]
     options += ["--ctc_weight", "0.0", "--formats", "json"]
     model = packed("asr")
@@ -271,12 +272,11 @@ def test_other_tools(name, packed, tmp_path, wav_scp, capsys):
 def test_whisper(tmp_path, monkeypatch, capsys):
     """Which has no CTC, and of which no config tells the sampling rate."""
     pytest.importorskip("whisper")
-    from tests.inference.test_whisper_models import make
-    from tests.whisper_files import ENGLISH
+    from tests.whisper_files import ENGLISH, write_model
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    made = make(tmp_path, ENGLISH)
+    made = write_model(tmp_path, ENGLISH)
     pack(
         files={"asr_model_file": made.weights.name},
         yaml_files={"asr_train_config": made.config.name},
@@ -718,6 +718,18 @@ def test_a_copy_is_made_once_and_anew_of_other_audio(tone, tmp_path):
     assert copied(tmp_path / "b" / "a.wav", 4000) != slower
 
 
+def test_a_copy_of_audio_of_the_same_size_is_made_anew(tone, tmp_path):
+    """It tells itself from the older one by a time of change of ten milliseconds later."""
+    path = tmp_path / "a.wav"
+    copies = []
+    for change, samples in enumerate([tone, tone[::-1]]):
+        soundfile.write(path, samples, 8000)
+        os.utime(path, ns=(0, 10**18 + change * 10**7))
+        copies.append(plain_audio(path, 16000, tmp_path, "copy")[0])
+    assert copies[0] != copies[1]
+    assert list(tmp_path.glob("copy*")) == copies[1:]
+
+
 def test_links_that_lead_nowhere_are_named_and_cost_no_other(tone, tmp_path):
     audio = tmp_path / "audio"
     audio.mkdir()
@@ -810,9 +822,7 @@ def test_what_nothing_reads(script, message, ffmpeg, tmp_path):
     assert not list(tmp_path.glob("*.flac")) + list(tmp_path.glob(".draft*"))
 
 
-needs_ffmpeg = pytest.mark.skipif(
-    shutil.which("ffmpeg") is None, reason="ffmpeg is not installed"
-)
+needs_ffmpeg = needs_programs(shutil.which("ffmpeg") is not None, "ffmpeg")
 
 
 @needs_ffmpeg
@@ -845,12 +855,12 @@ def test_half_of_what_ffmpeg_reads(name, tmp_path):
     path = tmp_path / name
     start = ["-movflags", "+faststart"] if name == "a.m4a" else []
     subprocess.run([*make, *start, str(path)], check=True)
-    copy, _ = plain_audio(path, 16000, tmp_path, "whole.flac")
+    copy, _ = plain_audio(path, 16000, tmp_path, "whole")
     assert soundfile.info(copy).duration == pytest.approx(10, abs=0.3)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(AudioError, match="to its end|cut off"):
-        plain_audio(path, 16000, tmp_path, "half.flac")
-    assert not (tmp_path / "half.flac").exists()
+        plain_audio(path, 16000, tmp_path, "half")
+    assert not list(tmp_path.glob("half*"))
 
 
 @needs_ffmpeg

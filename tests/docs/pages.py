@@ -35,3 +35,8 @@ def blocks(page: Path) -> Iterator[Block]:
 def prose(page: Path) -> str:
     """Return a page without its fenced blocks."""
     return _FENCED.sub("", page.read_text("utf-8"))
+
+
+def make_targets() -> set[str]:
+    """Return the targets of the Makefile."""
+    return set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))

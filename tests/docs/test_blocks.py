@@ -27,7 +27,7 @@ from espnet_lenbias.options.registry import GROUP
 from espnet_lenbias.options.tool_choice import choose_tool
 from tests.bundled import bundled
 from tests.docs import workplace
-from tests.docs.pages import PAGES, ROOT, Block, blocks, prose
+from tests.docs.pages import PAGES, ROOT, Block, blocks, make_targets, prose
 from tests.releases import RECENT
 
 pytestmark = pytest.mark.slow
@@ -230,11 +230,6 @@ def verify_options(command: list[str]) -> None:
     elif command[0] != "python":
         return
     parse(get_parser(tool.module), [word for o in options.items() for word in o])
-
-
-def make_targets() -> set[str]:
-    """Return the targets of the Makefile."""
-    return set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
 def assert_known_extras(requirement: str) -> None:

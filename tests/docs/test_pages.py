@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from tests.docs.pages import PAGES, ROOT, blocks, prose
-from tests.docs.test_blocks import make_targets
+from tests.docs.pages import PAGES, ROOT, blocks, make_targets, prose
 
 PACKAGE = ROOT / "espnet_lenbias"
 MAP = (ROOT / "docs" / "code.md").read_text()
@@ -63,18 +62,6 @@ def test_every_module_is_on_the_map():
         name = str(path.relative_to(PACKAGE))
         if path.name != "__init__.py" and not name.startswith(by_folder):
             assert f"`{name}`" in MAP, name
-
-
-def test_folders_import_only_from_those_above_them_on_the_map():
-    rooms, *_ = MAP.split("\n## ")
-    order = re.findall(r"^\| `(\w+)/` \|", rooms, re.MULTILINE)
-    assert set(order) == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    for i, folder in enumerate(order):
-        for path in (PACKAGE / folder).rglob("*.py"):
-            imports = re.findall(
-                r"(?:from|import) espnet_lenbias\.(\w+)", path.read_text()
-            )
-            assert not set(imports) & set(order[i + 1 :]), path
 
 
 def test_the_example_of_a_rule_is_the_one_that_a_test_runs():

@@ -13,8 +13,7 @@ from espnet_lenbias.inference.decoder_attention import (
     attention_along,
     has_known_attention,
 )
-from tests.scorers.test_adapters import EOS, D, V, sharpened
-from tests.scorers.test_rnn import ATTENTIONS, make_decoder
+from tests.scorers.made import ATTENTIONS, EOS, D, V, make_rnn, sharpened
 
 T = 7
 LABELS = [EOS, 2, 3, 2]
@@ -69,7 +68,7 @@ def test_attention_in_one_kernel_is_asked_for_weights(x):
 @torch.no_grad()
 def test_an_rnn_has_what_it_attends_to_label_by_label(x, atype):
     """ESPnet's scorer keeps the attention of the last label in its state."""
-    decoder = make_decoder(atype)
+    decoder = make_rnn(atype)
     assert has_known_attention(decoder)
     found = attention_along(decoder, x, LABELS)
     n_heads = 2 if atype.startswith("multi_head") else 1
@@ -91,8 +90,8 @@ def test_an_rnn_has_what_it_attends_to_label_by_label(x, atype):
 @torch.no_grad()
 def test_labels_are_those_that_are_given(x):
     """Also to a decoder that was trained on labels of its own."""
-    expected = attention_along(make_decoder(), x, LABELS)
-    sampling = make_decoder(sampling_probability=1.0)
+    expected = attention_along(make_rnn(), x, LABELS)
+    sampling = make_rnn(sampling_probability=1.0)
     found = attention_along(sampling, x, LABELS)
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert sampling.sampling_probability == 1.0
@@ -100,7 +99,7 @@ def test_labels_are_those_that_are_given(x):
 
 def test_whose_attention_is_known():
     assert has_known_attention(make_transformer())
-    assert not has_known_attention(make_decoder("noatt"))
+    assert not has_known_attention(make_rnn("noatt"))
     assert not has_known_attention(RNNDecoder(V, D, num_encs=2, att_conf=TWO_ENCODERS))
     assert not has_known_attention(torch.nn.Linear(2, 2))
     assert not has_known_attention(None)

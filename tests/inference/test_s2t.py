@@ -269,15 +269,18 @@ def test_a_release_that_decodes_no_batches(build, waves, monkeypatch):
 def test_timestamps_follow_the_rules(search, build, waves):
     """ESPnet's rules as a scorer: -inf for labels that may not be."""
     model = build(search=search, nbest=5, predict_time=True)
-    first, last = ids(TIMES[0], TIMES[-1])
-    for *_, hyp in model(waves["utt3"]):
+    first, last, end = ids(TIMES[0], TIMES[-1], "<eos>")
+    bias = model.s2t_model.decoder.output_layer.bias.data
+    bias[first : last + 1] += 3.0  # else it would run on until it is cut
+    bias[end] += 6.0
+    results = model(waves["utt3"])
+    assert results and not any(hyp.forced for *_, hyp in results)
+    for *_, hyp in results:
         labels = hyp.yseq[3:-1].tolist()
-        assert first <= labels[0] <= last
-        if not hyp.forced:
-            times = [label for label in labels if first <= label <= last]
-            assert len(times) % 2 == 0
-            assert times == sorted(times)
-            assert first <= labels[-1] <= last
+        times = [label for label in labels if first <= label <= last]
+        assert len(times) >= 2 and len(times) % 2 == 0
+        assert times == sorted(times)
+        assert labels[0] == times[0] and labels[-1] == times[-1]
 
 
 @pytest.mark.parametrize("condition", [False, True])

@@ -5,26 +5,23 @@ import runpy
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import pytest
 import torch
-from espnet2.tasks.asr import ASRTask
 
 from espnet_lenbias import Speech2Text, inference, use_search
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.inference.whisper import whisper_ready
 from espnet_lenbias.inference.whisper_results import without_primer
 from espnet_lenbias.inference.whisper_tokens import HuggingFaceView, byte_characters
 from tests.whisper_files import (
     ENGLISH,
     LARGE_V3,
     MULTILINGUAL,
-    Kind,
+    Files,
     noise,
-    write_checkpoint,
     write_config,
+    write_model,
     write_noise,
 )
 
@@ -37,41 +34,9 @@ DECODING = {"ctc_weight": 0.0, "lm_weight": 0.0, "maxlenratio": -N, "minlenratio
 UNPADDED = "do_pad_trim: true under encoder_conf"
 
 
-class Files(NamedTuple):
-    """A Whisper, as OpenAI's package has it and as a training of ESPnet leaves it."""
-
-    kind: Kind
-    checkpoint: Path
-    config: Path
-    weights: Path
-
-    @property
-    def options(self) -> dict[str, str]:
-        return {
-            "asr_train_config": str(self.config),
-            "asr_model_file": str(self.weights),
-        }
-
-
-def make(folder: Path, kind: Kind) -> Files:
-    """Build a model by ESPnet's task from a yaml alone, and save it as a training does."""
-    checkpoint = write_checkpoint(folder / "tiny.pt", kind)
-    config = write_config(
-        folder / "config.yaml", kind, str(checkpoint), do_pad_trim=True
-    )
-    with whisper_ready({"encoder": "whisper", "encoder_conf": _names(checkpoint)}):
-        model, _ = ASRTask.build_model_from_file(config)
-    torch.save(model.state_dict(), folder / "model.pth")
-    return Files(kind, checkpoint, config, folder / "model.pth")
-
-
-def _names(checkpoint: Path) -> dict[str, str]:
-    return {"whisper_model": str(checkpoint)}
-
-
 @pytest.fixture(scope="module")
 def english(tmp_path_factory) -> Files:
-    return make(tmp_path_factory.mktemp("english"), ENGLISH)
+    return write_model(tmp_path_factory.mktemp("english"), ENGLISH)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +68,7 @@ def openai_greedy(files: Files, audio) -> tuple[list[int], str]:
 
 @pytest.mark.parametrize("kind", [ENGLISH, MULTILINGUAL, LARGE_V3])
 def test_text_is_that_of_openais_greedy_search(kind, english, tmp_path):
-    files = english if kind is ENGLISH else make(tmp_path, kind)
+    files = english if kind is ENGLISH else write_model(tmp_path, kind)
     ours = Speech2Text(**files.options, **DECODING, beam_size=1, search="simple")
     for seed in range(2):
         audio = noise(2.0, seed)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import soundfile
 import torch
 
 from espnet_lenbias.options.audio_files import (
@@ -12,15 +11,6 @@ from espnet_lenbias.options.audio_files import (
     scale_warning,
     training_types,
 )
-
-RATE = 16000
-HEADER = 44  # bytes of a plain WAV's
-
-
-def write_wav(path, subtype="PCM_16", channels=1, seconds=2):
-    samples = np.full((seconds * RATE, channels), 0.1)
-    soundfile.write(path, samples, RATE, subtype=subtype)
-    return path.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """One config, read by the parser of a tool, by Python and by a recipe."""
 
 import os
+import re
 
 import pytest
 import yaml
 
+from espnet_lenbias.decoding.journal import options_line, read_journal
+from espnet_lenbias.errors import OtherRunError
 from espnet_lenbias.options.decoding import get_parser, parse, peek_config
 from espnet_lenbias.options.espnet_tools import ASR, MT, S2T, TOOLS
 from espnet_lenbias.options.run_options import run_options
@@ -53,6 +56,29 @@ def test_numbers_that_are_text_are_the_same_run(parsed, tool):
     as_text, as_numbers = parsed(text, tool=tool), parsed(numbers, tool=tool)
     assert run_options(as_text) == run_options(as_numbers)
     assert as_text.search_conf == yaml.safe_load(AS_NUMBERS)["search_conf"]
+
+
+@pytest.mark.parametrize(
+    "line, change",
+    [
+        ("nbest: 2", "nbest was 1, is 2"),
+        ("maxlenratio: 0.5", "maxlenratio was 0.0, is 0.5"),
+        ("minlenratio: 0.1", "minlenratio was 0.0, is 0.1"),
+        ("dtype: float64", "dtype was float32, is float64"),
+        ("decoder_dtype: bfloat16", "decoder_dtype was None, is bfloat16"),
+        ("lm_weight: 0.5", "lm_weight was 1.0, is 0.5"),
+        ("penalty: 0.5", "penalty was 0.0, is 0.5"),
+        ("seed: 7", "seed was 0, is 7"),
+        ("search_conf: {length_norm: true}", "search_conf was {}, is {'length_no"),
+    ],
+)
+def test_another_value_makes_another_run(line, change, parsed, tmp_path):
+    before = run_options(parsed("search: simple"))
+    path = tmp_path / "decoding.jsonl"
+    path.write_text(options_line(before) + '["utt1", {}, "d1"]\n')
+    now = run_options(parsed(f"search: simple\n{line}"))
+    with pytest.raises(OtherRunError, match=rf"\({re.escape(change)}"):
+        read_journal(path, now)
 
 
 def test_the_command_line_takes_the_same_texts(parsed):

@@ -9,6 +9,7 @@ from espnet_lenbias.posteriors.label_probability import (
     label_probabilities,
     mean_probability,
     products_of_words,
+    without_smoothing,
     word_probabilities,
 )
 from tests.toys import logs
@@ -39,6 +40,15 @@ def test_labels_that_are_no_output_are_left_out():
 def test_a_score_above_zero_is_certain_and_no_more():
     """A length bonus can make one so."""
     assert label_probabilities([SOS, 1, EOS], [0.7, -1.0], [1]).tolist() == [1.0]
+
+
+def test_smoothing_is_taken_back():
+    """Of 101 labels smoothing by .1 leaves .9 of a certain label and .001 of others."""
+    smoothed = np.array([0.0, 0.001, 0.5 * 0.9 + 0.5 * 0.001, 0.9, 1.0])
+    exact = without_smoothing(smoothed, 0.1, 101)
+    assert exact == pytest.approx([0, 0, 0.5, 1, 1])
+    assert exact.min() >= 0 and exact.max() <= 1
+    assert without_smoothing(smoothed, 0.0, 101).tolist() == smoothed.tolist()
 
 
 def test_labels_of_another_hypothesis():

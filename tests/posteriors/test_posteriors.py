@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from espnet_lenbias import label_confidence, minimum_bayes_risk, word_confidence
@@ -13,6 +13,7 @@ from espnet_lenbias.posteriors.confusion import agreement, confidences
 from espnet_lenbias.posteriors.distribution import posteriors
 from espnet_lenbias.posteriors.risk import expected_errors, least_risk
 from espnet_lenbias.search.hypotheses import Hypothesis, Score
+from tests.posteriors.edits import distance
 from tests.toys import logs
 
 # exp of the scores: .4, .3, .1, of which the posteriors are 1/2, 3/8 and 1/8.
@@ -31,19 +32,9 @@ def nbest():
     return [result(text, math.log(p)) for text, p in NBEST]
 
 
+many = settings(max_examples=100)  # they are quick
 words = st.lists(st.sampled_from("abc"), max_size=5)
 lists = st.lists(st.tuples(words, st.floats(-20, 0)), min_size=1, max_size=6)
-
-
-def distance(a, b) -> int:
-    """Return the edit distance, the textbook way."""
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
-        left, row[0] = row[0], i
-        for j, y in enumerate(b, 1):
-            change = left + (x != y)
-            left, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, change)
-    return row[-1]
 
 
 # --- Posteriors -----------------------------------------------------------------------
@@ -91,6 +82,7 @@ def test_temperatures_that_are_none(temperature):
         posteriors([-1.0], temperature)
 
 
+@many
 @given(st.lists(st.floats(-1e4, 1e4), min_size=1), st.floats(0.1, 10))
 def test_the_sum_is_one_and_the_order_stays(scores, temperature):
     share = posteriors(scores, temperature)
@@ -168,6 +160,7 @@ def test_a_text_that_is_none_has_its_tokens_for_words():
     assert word_confidence(nbest) == [1.0, 1.0]
 
 
+@many
 @given(words, words)
 def test_alignments_have_the_fewest_errors(a, b):
     """What is marked can be kept in an alignment as short as any, and nothing else."""
@@ -189,6 +182,7 @@ def test_alignments_have_the_fewest_errors(a, b):
     assert cost(0, 0) == distance(a, b)
 
 
+@many
 @given(lists)
 def test_confidences_are_from_the_best_ones_share_to_one(nbest):
     share = posteriors([score for _, score in nbest])
@@ -231,6 +225,7 @@ def test_no_hypotheses():
     assert minimum_bayes_risk([]) == []
 
 
+@many
 @given(lists)
 def test_expected_errors_are_those_of_all_pairs(nbest):
     share = posteriors([score for _, score in nbest])

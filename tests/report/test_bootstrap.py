@@ -38,6 +38,12 @@ def test_resamples_are_cut_into_pieces_of_any_size(monkeypatch):
     assert (resampled_totals(np.ones(4), resamples=10) == np.full(10, 4)).all()
 
 
+def test_each_piece_has_draws_of_its_own(monkeypatch):
+    monkeypatch.setattr(bootstrap, "_AT_ONCE", 3)
+    totals = resampled_totals(np.arange(50.0), resamples=12)
+    assert len({tuple(piece) for piece in totals.reshape(4, 3)}) == 4
+
+
 def test_no_utterances():
     assert (resampled_totals(np.zeros((0, 2, 4)), 5) == np.zeros((5, 2, 4))).all()
 

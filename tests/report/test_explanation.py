@@ -1,8 +1,10 @@
-"""A search of one table, worked out by hand. Labels: the blank, a, b and the end label."""
+"""A search of one table, worked out by hand. Labels: the blank, a, b and the end label.
+
+At beam 2, N = 1 leaves a and $, N = 2 ab and aa, N = 3 aba and aa$, N = 4 aba$ and abaa.
+"""
 
 import math
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,36 +20,7 @@ from espnet_lenbias.report.explanation import (
 )
 from espnet_lenbias.report.running import recorded_running
 from espnet_lenbias.search.trace import Trace
-from tests.toys import TableScorer, build, encoder_output, logs
-
-A, B = 1, 2
-MOSTLY_END = logs(0, 0.15, 0.05, 0.8)
-
-# At beam 2, N = 1 leaves a and $, N = 2 ab and aa, N = 3 aba and aa$, N = 4 aba$ and abaa.
-BIASED = {
-    (): logs(0, 0.6, 0.15, 0.25),
-    (A,): logs(0, 0.2, 0.7, 0.1),
-    (A, B): logs(0, 0.7, 0.2, 0.1),
-    (A, B, A): logs(0, 0.2, 0.1, 0.7),
-}
-
-
-class Model:
-    """An inference object that hears some frames of utterance 0."""
-
-    def __init__(self, kind, frames=5):
-        self.frames = frames
-        scorers = {"decoder": TableScorer(BIASED, otherwise=MOSTLY_END)}
-        self.search = kind.__name__
-        self.beam_search = build(kind, scorers, {"decoder": 1.0}, 2, vocab=4)
-        self.converter = SimpleNamespace(ids2tokens=lambda ids: ["_ab"[i] for i in ids])
-        self.tokenizer = SimpleNamespace(tokens2text=" ".join)
-
-    def __call__(self, speech):
-        hyps = self.beam_search(encoder_output(0, self.frames))
-        ids = [hyp.yseq[1:-1].tolist() for hyp in hyps]
-        tokens = [self.converter.ids2tokens(i) for i in ids]
-        return [(" ".join(t), t, i, h) for t, i, h in zip(tokens, ids, hyps)]
+from tests.tables import TableModel
 
 
 def rows(text):
@@ -57,7 +30,9 @@ def rows(text):
 
 
 def test_explicit_length_step_by_step():
-    explanation = explain(Model(ExplicitLengthBeamSearch), {"speech": np.zeros(5)}, "x")
+    explanation = explain(
+        TableModel(ExplicitLengthBeamSearch), {"speech": np.zeros(5)}, "x"
+    )
     # ending probabilities .25/.85, 0, .096/.39, .2058/.2646; not ended before N: .7059
     # from N = 2, .5321 at N = 4; final .2941 from N = 1, .4139 at N = 4
     assert rows(explanation.text)[2:6] == [
@@ -84,7 +59,7 @@ def test_explicit_length_step_by_step():
 
 
 def test_simple_step_by_step():
-    explanation = explain(Model(SimpleBeamSearch), {"speech": np.zeros(5)}, "x")
+    explanation = explain(TableModel(SimpleBeamSearch), {"speech": np.zeros(5)}, "x")
     # $ keeps a place from N = 1, so the other is a, ab, aba and at N = 4 aba$
     assert rows(explanation.text)[2:6] == [
         ["1", "2", "1", "-1.386", "a"],
@@ -105,7 +80,7 @@ def test_simple_step_by_step():
 
 
 def test_recording_changes_nothing():
-    plain, recorded = Model(SimpleBeamSearch), Model(SimpleBeamSearch)
+    plain, recorded = TableModel(SimpleBeamSearch), TableModel(SimpleBeamSearch)
     with recorded_running(recorded.beam_search) as running:
         theirs = recorded(None)
     ours = plain(None)
@@ -116,7 +91,7 @@ def test_recording_changes_nothing():
 
 
 def test_an_utterance_without_frames_has_no_steps():
-    model = Model(ExplicitLengthBeamSearch, frames=0)
+    model = TableModel(ExplicitLengthBeamSearch, frames=0)
     explanation = explain(model, {"speech": np.zeros(0)}, "x")
     assert explanation.text.startswith("There was nothing to search")
     assert explanation.figure is None
@@ -124,7 +99,7 @@ def test_an_utterance_without_frames_has_no_steps():
 
 def test_a_search_without_a_trace():
     with pytest.raises(ValueError, match="search: BeamSearch keeps no trace"):
-        explain(Model(BeamSearch), {"speech": np.zeros(5)}, "x")
+        explain(TableModel(BeamSearch), {"speech": np.zeros(5)}, "x")
 
 
 def test_long_texts_show_their_end():

@@ -1,10 +1,7 @@
-import shutil
 import subprocess
-from pathlib import Path
-
-import pytest
 
 from espnet_lenbias.report.sclite import results_line, results_md, trn, write_trn
+from tests.programs import SCLITE, needs_sclite
 from tests.report.made import cells, system
 
 
@@ -28,10 +25,7 @@ def test_words_that_sclite_would_not_take_as_they_are():
     ]
 
 
-SCLITE = shutil.which("sclite") or "/usr/lib/sctk/bin/sclite"
-
-
-@pytest.mark.skipif(not Path(SCLITE).exists(), reason="sclite is not installed")
+@needs_sclite
 def test_sclite_counts_the_words_that_we_count(tmp_path):
     references = {"s-u": "a { b } @ c", "s-v": ";; a b", "s-w": "** {} \\ {x"}
     texts = {"s-u": "a { b @ c", "s-v": "q ;; a b", "s-w": "** {} \\ x"}

@@ -58,6 +58,14 @@ def test_a_threshold_that_is_given():
     ] == [("s1-u2", -1.0, "no"), ("s2-u3", -0.5, "a b c")]
 
 
+def test_a_result_without_a_score_is_not_doubtful():
+    """That of s1-u2, whose two words are wrong, is one of the others."""
+    scores = {**FILES["original_score"], "s1-u2": math.nan}
+    line = trust_line(cell(original_score=scores), -0.4)
+    assert (line.utterances, line.doubtful) == (3, 1)
+    assert line.others_wer == pytest.approx(100 * 2 / 8)
+
+
 def test_the_threshold_of_the_set():
     line = trust_line(cell(), None)
     assert (line.threshold, line.doubtful) == (-1.0, 0)

@@ -11,8 +11,7 @@ from espnet_lenbias.scorers import Selection, adapter_for, cells
 from espnet_lenbias.scorers import rnn_frames as rnn_frames_module
 from espnet_lenbias.scorers.base import make_spans
 from espnet_lenbias.scorers.cells import Cells, padded_frames, prefers_grid
-from tests.scorers.test_adapters import EOS, LENGTHS, D, V, make_memory, walk
-from tests.scorers.test_rnn import make_decoder as make_rnn
+from tests.scorers.made import EOS, LENGTHS, D, V, make_memory, make_rnn, walk
 
 
 def select(grid, utts, counts, parents):

@@ -10,7 +10,7 @@ from espnet_lenbias.scorers import Prefixes, Selection, adapter_for
 from espnet_lenbias.scorers.base import make_spans
 from espnet_lenbias.scorers.fallback import BatchFallback
 from espnet_lenbias.scorers.lm import BatchedRNNLM, CachedTransformerLM
-from tests.scorers.test_adapters import (
+from tests.scorers.made import (
     EOS,
     V,
     assert_same_scores,

@@ -7,7 +7,7 @@ from espnet2.lm.transformer_lm import TransformerLM
 
 from espnet_lenbias.scorers import adapter_for
 from espnet_lenbias.scorers.fallback import BatchFallback
-from tests.scorers.test_adapters import EOS, D, V, make_memory, sharpened, walk
+from tests.scorers.made import EOS, D, V, make_memory, sharpened, walk
 
 PRIMER = (EOS, *(1 + i % (V - 2) for i in range(199)))
 

@@ -7,15 +7,12 @@ import torch
 
 from espnet_lenbias.scorers import products
 from espnet_lenbias.scorers.products import label_product, lay_out, linear, lstm_cell
+from tests.scorers.made import is_laid_out, needs_half
 
 V, D = 37, 12
 
 needs_products = pytest.mark.skipif(
     not products._has_products(), reason="torch has no such products here"
-)
-needs_half = pytest.mark.skipif(
-    torch.backends.quantized.engine not in products._HALF_ENGINES,
-    reason="torch has no such product for this processor",
 )
 
 
@@ -34,11 +31,6 @@ def halves() -> torch.nn.Embedding:
         module.weight.copy_(module.weight.half())
         module.weight[3, :4] = torch.tensor([2.0**-24, -(2.0**-15), 65504.0, -0.0])
     return module
-
-
-def is_laid_out(module: torch.nn.Module, as_halves: bool = False) -> bool:
-    found = products._laid_out.get(module, {}).values()
-    return bool(found) and all(matrix.is_half == as_halves for matrix in found)
 
 
 def assert_product(layer: torch.nn.Module, x: torch.Tensor, tolerance=1e-5) -> None:

@@ -7,38 +7,16 @@ from espnet2.asr.decoder.rnn_decoder import RNNDecoder
 from espnet_lenbias.scorers import EncoderOutput, adapter_for, rnn_attention
 from espnet_lenbias.scorers.fallback import SingleFallback
 from espnet_lenbias.scorers.rnn import BatchedRNN
-from tests.scorers.test_adapters import (
+from tests.scorers.made import (
+    ATTENTIONS,
     EOS,
     D,
     V,
     assert_same_scores,
     make_memory,
-    sharpened,
+    make_rnn,
     walk,
 )
-
-ATTENTIONS = [
-    "noatt",
-    "dot",
-    "add",
-    "location",
-    "location2d",
-    "location_recurrent",
-    "coverage",
-    "coverage_location",
-    "multi_head_dot",
-    "multi_head_add",
-    "multi_head_loc",
-    "multi_head_multi_res_loc",
-]
-
-
-def make_decoder(atype="location", seed=3, aconv_filts=4, **conf):
-    torch.manual_seed(seed)
-    att_conf = dict(atype=atype, num_att=1, adim=8, aheads=2, awin=3)
-    att_conf |= dict(aconv_chans=3, aconv_filts=aconv_filts)
-    decoder = RNNDecoder(V, D, hidden_size=12, att_conf=att_conf, **conf)
-    return sharpened(decoder)
 
 
 def make_adapter(decoder):
@@ -69,7 +47,7 @@ def assert_espnets_scores(decoder, memory, steps):
 @pytest.mark.parametrize("conf", [{}, {"rnn_type": "gru", "num_layers": 2}], ids=str)
 @pytest.mark.parametrize("atype", ATTENTIONS)
 def test_every_attention_gives_espnets_scores(atype, conf):
-    decoder, memory = make_decoder(atype, **conf), make_memory()
+    decoder, memory = make_rnn(atype, **conf), make_memory()
     steps = walk(make_adapter(decoder), memory)
     assert_espnets_scores(decoder, memory, steps)
 
@@ -78,7 +56,7 @@ def test_every_attention_gives_espnets_scores(atype, conf):
 @pytest.mark.parametrize("aconv_filts", [0, 1, 2, 3, 30])
 def test_filters_of_any_width(aconv_filts):
     """Those of frames few and many, beside the width of the filter."""
-    decoder, memory = make_decoder(aconv_filts=aconv_filts), make_memory()
+    decoder, memory = make_rnn(aconv_filts=aconv_filts), make_memory()
     width = 2 * aconv_filts + 1
     by_matrix = [n <= 2 * width for n in memory.lengths]
     assert any(by_matrix) == (aconv_filts > 0) and all(by_matrix) == (aconv_filts > 1)
@@ -98,7 +76,7 @@ def test_a_convolution_as_a_matrix():
 
 @pytest.mark.parametrize("atype", ATTENTIONS)
 def test_a_few_hypotheses_at_a_time_are_as_good_as_all(atype, monkeypatch):
-    decoder, memory = make_decoder(atype), make_memory()
+    decoder, memory = make_rnn(atype), make_memory()
     monkeypatch.setitem(rnn_attention._ELEMENTS, "cpu", 2 * D * max(memory.lengths))
     steps = list(walk(make_adapter(decoder), memory))
     assert any(s.stop - s.start > 2 for prefixes, _ in steps for s in prefixes.spans)
@@ -110,7 +88,7 @@ def test_a_few_hypotheses_at_a_time_are_as_good_as_all(atype, monkeypatch):
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
 @pytest.mark.parametrize("rnn_type", ["lstm", "gru"])
 def test_layers_give_the_scores_of_the_fallback(rnn_type, num_layers, context_residual):
-    decoder = make_decoder(
+    decoder = make_rnn(
         rnn_type=rnn_type, num_layers=num_layers, context_residual=context_residual
     )
     reference = SingleFallback(decoder, is_decoder=True, return_hs=False)
@@ -120,7 +98,7 @@ def test_layers_give_the_scores_of_the_fallback(rnn_type, num_layers, context_re
 @pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("atype", ["noatt", "location", "coverage", "multi_head_loc"])
 def test_all_labels_of_a_long_primer_are_heard(atype):
-    decoder, memory = make_decoder(atype, num_layers=2), make_memory()
+    decoder, memory = make_rnn(atype, num_layers=2), make_memory()
     steps = walk(make_adapter(decoder), memory, primer=(EOS, 3, 5))
     assert_espnets_scores(decoder, memory, steps)
 
@@ -128,7 +106,7 @@ def test_all_labels_of_a_long_primer_are_heard(atype):
 @pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("atype", ATTENTIONS)
 def test_two_decodes_on_one_adapter_do_not_disturb_each_other(atype):
-    adapter = make_adapter(make_decoder(atype))
+    adapter = make_adapter(make_rnn(atype))
     memories = [make_memory(seed) for seed in (0, 1)]
     alone = [[scores for _, (scores, *_) in walk(adapter, m)] for m in memories]
     together = zip(*(walk(adapter, m) for m in memories))
@@ -141,7 +119,7 @@ def test_two_decodes_on_one_adapter_do_not_disturb_each_other(atype):
 @pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("atype", ATTENTIONS)
 def test_nothing_is_left_on_the_decoder(atype):
-    decoder = make_decoder(atype)
+    decoder = make_rnn(atype)
     attention = decoder.att_list[0]
     before = dict(vars(attention))
     for _ in walk(make_adapter(decoder), make_memory()):
@@ -154,7 +132,7 @@ def test_nothing_is_left_on_the_decoder(atype):
 @pytest.mark.parametrize("atype", ["location", "coverage", "location_recurrent"])
 def test_a_state_can_be_continued_twice(atype):
     """Some attentions change what they are given; the state must not be."""
-    adapter, memory = make_adapter(make_decoder(atype)), make_memory()
+    adapter, memory = make_adapter(make_rnn(atype)), make_memory()
     calls = []
     step = adapter.step
     adapter.step = lambda *args: calls.append(args) or step(*args)
@@ -165,7 +143,7 @@ def test_a_state_can_be_continued_twice(atype):
 
 @pytest.mark.usefixtures("layout")
 def test_frames_behind_an_utterance_do_not_count():
-    adapter, memory = make_adapter(make_decoder()), make_memory()
+    adapter, memory = make_adapter(make_rnn()), make_memory()
     padding = torch.full((len(memory), 3, D), -7.0)
     longer = EncoderOutput(torch.cat([memory.x, padding], dim=1), memory.lengths)
     for (_, ours), (_, theirs) in zip(
@@ -190,5 +168,5 @@ def test_decoder_of_several_encoders_is_left_to_the_fallback():
 
 
 def test_hidden_states_are_left_to_the_fallback():
-    adapter = adapter_for("decoder", make_decoder(), V, EOS, return_hs=True)
+    adapter = adapter_for("decoder", make_rnn(), V, EOS, return_hs=True)
     assert isinstance(adapter, SingleFallback)

@@ -15,51 +15,23 @@ from espnet_lenbias.scorers.fallback import BatchFallback, SingleFallback
 from espnet_lenbias.scorers.precision import lowered
 from espnet_lenbias.scorers.transformer import CachedTransformer
 from espnet_lenbias.scorers.whisper import CachedWhisper
-from tests.scorers.test_adapters import EOS, D, V, make_memory, sharpened, walk
-from tests.scorers.test_products import is_laid_out, needs_half
+from tests.scorers.made import (
+    EOS,
+    N_POSITIONS,
+    D,
+    V,
+    is_laid_out,
+    make_memory,
+    needs_half,
+    walk,
+)
 from tests.toys import build, labels, padded
 
-N_POSITIONS = 14
 PRIMER = (3, 0, 7, 5)
 
 
 class Uncached(OpenAIWhisperDecoder):
     """ESPnet's decoder, left to the fallback for being of another type."""
-
-
-@pytest.fixture
-def make_decoder(monkeypatch):
-    """Return what builds ESPnet's decoder, with random weights in the place of OpenAI's."""
-    whisper = pytest.importorskip(
-        "whisper", reason="needs Whisper: pip install 'espnet_lenbias[whisper]'"
-    )
-
-    def load_model(name, download_root, device):
-        dims = whisper.model.ModelDimensions(
-            n_mels=4,
-            n_audio_ctx=6,
-            n_audio_state=D,
-            n_audio_head=2,
-            n_audio_layer=1,
-            n_vocab=V,
-            n_text_ctx=N_POSITIONS,
-            n_text_state=D,
-            n_text_head=2,
-            n_text_layer=2,
-        )
-        model = whisper.model.Whisper(dims)
-        torch.nn.init.normal_(model.decoder.positional_embedding)
-        return model
-
-    def make(kind=OpenAIWhisperDecoder, vocab_size=V, **conf):
-        torch.manual_seed(3)
-        decoder = sharpened(kind(vocab_size, D, whisper_model="tiny", **conf))
-        # scores of moderate size, so that rounding stays far below the tolerances
-        decoder.decoders.ln.weight.data /= 5
-        return decoder
-
-    monkeypatch.setattr(whisper, "load_model", load_model)
-    return make
 
 
 def assert_same_scores(adapter, reference, memory=None, tolerance=1e-4, **kwargs):
@@ -73,9 +45,9 @@ def assert_same_scores(adapter, reference, memory=None, tolerance=1e-4, **kwargs
 
 @needs_half
 @torch.no_grad()
-def test_scores_with_numbers_of_half_precision(make_decoder):
+def test_scores_with_numbers_of_half_precision(make_whisper):
     """As in OpenAI's checkpoints, which have a product of their own."""
-    decoder, reference = make_decoder(), make_decoder(Uncached)
+    decoder, reference = make_whisper(), make_whisper(Uncached)
     for part in (decoder, reference):
         part.half().float()
     assert_same_scores(
@@ -99,8 +71,8 @@ def test_scores_with_numbers_of_half_precision(make_decoder):
 @pytest.mark.parametrize("primer", [(EOS,), PRIMER], ids=["sos", "long primer"])
 @pytest.mark.parametrize("fallback", [BatchFallback, SingleFallback])
 @torch.no_grad()
-def test_whisper_gives_the_scores_of_the_fallback(make_decoder, conf, primer, fallback):
-    decoder = make_decoder(**conf)
+def test_whisper_gives_the_scores_of_the_fallback(make_whisper, conf, primer, fallback):
+    decoder = make_whisper(**conf)
     adapter = adapter_for("decoder", decoder, V, EOS)
     assert isinstance(adapter, CachedWhisper)
     reference = fallback(decoder, is_decoder=True, return_hs=False)
@@ -110,8 +82,8 @@ def test_whisper_gives_the_scores_of_the_fallback(make_decoder, conf, primer, fa
 
 
 @torch.no_grad()
-def test_whisper_computes_in_the_dtype_of_its_weights(make_decoder):
-    decoder, memory = make_decoder(), make_memory()
+def test_whisper_computes_in_the_dtype_of_its_weights(make_whisper):
+    decoder, memory = make_whisper(), make_memory()
     reference = BatchFallback(decoder, is_decoder=True, return_hs=False)
     lower = CachedWhisper(lowered(decoder, torch.bfloat16))
     assert_same_scores(lower, reference, memory, tolerance=0.5)
@@ -134,8 +106,8 @@ class LowRank(torch.nn.Linear):
 
 
 @torch.no_grad()
-def test_whisper_with_lora_gives_the_scores_of_the_fallback(make_decoder):
-    decoder = make_decoder()
+def test_whisper_with_lora_gives_the_scores_of_the_fallback(make_whisper):
+    decoder = make_whisper()
     before = decoder.score(torch.tensor(PRIMER), None, make_memory().frames(0))[0]
     for block in decoder.decoders.blocks:
         for attention in (block.attn, block.cross_attn):
@@ -152,8 +124,8 @@ def test_whisper_with_lora_gives_the_scores_of_the_fallback(make_decoder):
 @pytest.mark.parametrize(
     "place", ["decoder", "network", "block", "attention", "mlp", "embedding"]
 )
-def test_whisper_of_other_modules_is_left_to_the_fallback(make_decoder, place):
-    decoder = make_decoder()
+def test_whisper_of_other_modules_is_left_to_the_fallback(make_whisper, place):
+    decoder = make_whisper()
     network = decoder.decoders
     changed = {
         "decoder": decoder,
@@ -167,15 +139,15 @@ def test_whisper_of_other_modules_is_left_to_the_fallback(make_decoder, place):
     assert isinstance(adapter_for("decoder", decoder, V, EOS), BatchFallback)
 
 
-def test_decoder_asked_for_hidden_states_is_left_to_the_fallback(make_decoder):
-    adapter = adapter_for("decoder", make_decoder(), V, EOS, return_hs=True)
+def test_decoder_asked_for_hidden_states_is_left_to_the_fallback(make_whisper):
+    adapter = adapter_for("decoder", make_whisper(), V, EOS, return_hs=True)
     assert isinstance(adapter, BatchFallback)
 
 
 @pytest.mark.usefixtures("layout")
 @torch.no_grad()
-def test_two_decodes_on_one_adapter_do_not_disturb_each_other(make_decoder):
-    adapter = CachedWhisper(make_decoder())
+def test_two_decodes_on_one_adapter_do_not_disturb_each_other(make_whisper):
+    adapter = CachedWhisper(make_whisper())
     memory, primers = make_memory(), [(EOS,), (4,)]
     alone = [[r.scores for _, r in walk(adapter, memory, primer=p)] for p in primers]
     together = zip(*(walk(adapter, memory, primer=p) for p in primers))
@@ -187,12 +159,12 @@ def test_two_decodes_on_one_adapter_do_not_disturb_each_other(make_decoder):
 @pytest.mark.usefixtures("layout")
 @pytest.mark.parametrize("beam", [1, 4, 20])
 @pytest.mark.parametrize("seed", range(3))
-def test_search_finds_what_it_finds_with_the_fallback(make_decoder, beam, seed):
+def test_search_finds_what_it_finds_with_the_fallback(make_whisper, beam, seed):
     memory = make_memory(seed)
     x, lengths = padded([memory.frames(b) for b in range(len(memory))])
     found = []
     for kind in (OpenAIWhisperDecoder, Uncached):
-        scorers = {"decoder": make_decoder(kind)}
+        scorers = {"decoder": make_whisper(kind)}
         search = build(
             ExplicitLengthBeamSearch, scorers, {"decoder": 1.0}, beam, V, primer=PRIMER
         )
@@ -207,12 +179,12 @@ def test_search_finds_what_it_finds_with_the_fallback(make_decoder, beam, seed):
 
 @pytest.mark.parametrize("kind", [OpenAIWhisperDecoder, Uncached])
 def test_output_is_cut_where_the_decoder_has_no_more_positions(
-    make_decoder, kind, caplog
+    make_whisper, kind, caplog
 ):
     """With `minlenratio` nothing may end before the last position."""
     search = build(
         ExplicitLengthBeamSearch,
-        {"decoder": make_decoder(kind)},
+        {"decoder": make_whisper(kind)},
         {"decoder": 1.0},
         2,
         V,
@@ -229,8 +201,8 @@ def test_output_is_cut_where_the_decoder_has_no_more_positions(
     assert f"ended at position {room}: the decoder has no positions" in caplog.text
 
 
-def test_a_primer_without_room_for_a_text(make_decoder):
-    scorers = {"decoder": make_decoder()}
+def test_a_primer_without_room_for_a_text(make_whisper):
+    scorers = {"decoder": make_whisper()}
     primer = [EOS] * N_POSITIONS
     search = build(
         ExplicitLengthBeamSearch, scorers, {"decoder": 1.0}, 2, V, primer=primer

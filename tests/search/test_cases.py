@@ -19,6 +19,7 @@ from espnet_lenbias.espnet_compat import BeamSearch
 from espnet_lenbias.search.log_best import LIMIT
 from espnet_lenbias.search.loop import BatchDecoding
 from tests import reference
+from tests.tables import END, MOSTLY_END, A, B, near
 from tests.toys import (
     AllFramesScorer,
     BatchPartialScorer,
@@ -40,8 +41,6 @@ from tests.toys import (
     padded,
 )
 
-A, B, END = 0, 1, 2
-MOSTLY_END = logs(0.15, 0.05, 0.8)
 SIMPLE = [
     {},
     {"length_norm": True},
@@ -68,10 +67,6 @@ def facts(hyps):
         (h.yseq.tolist(), h.score, h.original_score, h.forced, dict(h.scores))
         for h in hyps
     ]
-
-
-def near(values):
-    return pytest.approx(values, abs=1e-4)
 
 
 def assert_alike(hyps, others):
@@ -516,22 +511,35 @@ def test_a_vocabulary_of_the_end_label_alone(kind):
     assert hyps[0].score == 0.0
 
 
-# A scorer returns NaN: an error names it and the position. It returns -inf for all
-# labels but one: the search works.
+# A scorer returns NaN or +inf: an error names it and the position. It returns -inf for
+# all labels but one: the search works.
 
 
 @both
+@pytest.mark.parametrize("value", [math.nan, math.inf])
 @pytest.mark.parametrize("position", [1, 3])
-def test_nan_is_an_error_that_names_scorer_and_position(kind, position):
+def test_nan_is_an_error_that_names_scorer_and_position(kind, position, value):
     scorers = {
         "decoder": TableScorer([logs(0.9, 0.07, 0.03)]),
-        "lm": NanScorer(3, position),
+        "lm": NanScorer(3, position, value),
     }
     search = build(kind, scorers, {"decoder": 1.0, "lm": 0.3}, 2, 3)
     with pytest.raises(ScorerError, match="lm") as caught:
         search(encoder_output(0, 9))
     assert re.search(rf"\b{position}\b", str(caught.value))
     assert "decoder" not in str(caught.value)
+
+
+@both
+@pytest.mark.parametrize("weight, smallest", [(-0.3, 0.0), (-1e38, 1e-9)])
+def test_a_weighted_sum_that_is_no_number(kind, weight, smallest):
+    """Each scorer gives what it may: -0.3 * -inf is too large, and so is 1e38 * 21."""
+    lm = TableScorer([logs(smallest, 0.5, 0.5)])
+    scorers = {"decoder": TableScorer([logs(0.9, 0.07, 0.03)]), "lm": lm}
+    search = build(kind, scorers, {"decoder": 1.0, "lm": weight}, 2, 3)
+    said = r"weighted sum of \['decoder', 'lm'\].* at position 1: a weight is too l"
+    with pytest.raises(ScorerError, match=said):
+        search(encoder_output(0, 9))
 
 
 @both
@@ -756,10 +764,10 @@ def test_one_frame(kind, scorer_kind):
 def room_for(monkeypatch):
     """Let the memory hold only so many utterances at once."""
 
-    def limit(most):
+    def limit(most, error):
         def run(decoding):
             if len(decoding.limits) > most:
-                raise torch.OutOfMemoryError("no room")
+                raise error
             return whole_run(decoding)
 
         whole_run = BatchDecoding.run
@@ -769,12 +777,24 @@ def room_for(monkeypatch):
 
 
 @both
-def test_a_batch_too_large_for_the_memory_is_halved(kind, room_for, caplog):
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        # as torch says it of the memory of the CPU
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't "
+            "allocate memory: you tried to allocate 4000000000000000 bytes"
+        ),
+    ],
+    ids=["GPU", "CPU"],
+)
+def test_a_batch_too_large_for_the_memory_is_halved(kind, error, room_for, caplog):
     frames = [7, 9, 5]
     x, lengths = padded([encoder_output(b, n) for b, n in enumerate(frames)])
     search = searching(kind, RandomScorer(5, 6), 4)
     expected = search(x, x_lengths=lengths)
-    room_for(1)
+    room_for(1, error)
     found = search(x, x_lengths=lengths)
     for mine, whole in zip(found, expected, strict=True):
         assert [labels(h) for h in mine] == [labels(h) for h in whole]
@@ -805,7 +825,7 @@ def test_what_was_too_large_is_gone_when_the_halves_begin(monkeypatch):
 @both
 def test_one_utterance_too_large_says_what_to_lower(kind, room_for):
     x, lengths = padded([encoder_output(b, n) for b, n in enumerate([7, 9])])
-    room_for(0)
+    room_for(0, torch.OutOfMemoryError("no room"))
     with pytest.raises(MemoryError, match="beam_size 4 and 7 encoder frames.* lower"):
         searching(kind, RandomScorer(5, 6), 4)(x, x_lengths=lengths)
 
@@ -848,6 +868,40 @@ def test_frames_of_a_wrong_shape(kind, frames, message):
     search = searching(kind, RandomScorer(0, 6), 2)
     with pytest.raises(ValueError, match=message):
         search(**{name: torch.zeros(shape) for name, shape in frames.items()})
+
+
+@both
+@pytest.mark.parametrize("name, longest", [("x_lengths", 4), ("pre_x_lengths", 5)])
+@pytest.mark.parametrize("lengths", [[4, 6], [-1, 4], [4], [4, 4, 4]])
+def test_lengths_that_are_not_those_of_the_frames(kind, name, longest, lengths):
+    search = searching(kind, RandomScorer(0, 6), 2)
+    frames = {"x": torch.zeros(2, 4, 2), "pre_x": torch.zeros(2, 5, 2)}
+    said = f"{name} must be 2 numbers from 0 to {longest}, not {lengths}"
+    with pytest.raises(ValueError, match=re.escape(said)):
+        search(**frames, **{name: torch.tensor(lengths)})
+
+
+# Sequential attention has a first source of its own, in whose frames lengths count.
+
+
+@both
+@pytest.mark.parametrize("frames, pre_frames", [(9, 3), (3, 9)])
+def test_the_limit_counts_the_frames_of_the_first_source(kind, frames, pre_frames):
+    never_ends = TableScorer([logs(0.6, 0.4, 0.0)])
+    search = build(kind, {"lm": never_ends}, {"lm": 1.0}, 1, 3)
+    search(encoder_output(0, frames), pre_x=encoder_output(0, pre_frames))
+    assert search.trace[0].steps == pre_frames + 1  # where it is forced to end
+
+
+@both
+def test_nothing_is_heard_in_a_first_source_without_frames(kind):
+    ends_at_three = TableScorer([logs(0.6, 0.4, 0.0)] * 2 + [logs(0.0, 0.0, 1.0)])
+    search = build(kind, {"lm": ends_at_three}, {"lm": 1.0}, 1, 3)
+    x, lengths = padded([encoder_output(0, 4), encoder_output(1, 4)])
+    pre_lengths = torch.tensor([3, 0])
+    found = search(x, pre_x=x, x_lengths=lengths, pre_x_lengths=pre_lengths)
+    assert [labels(hyps[0]) for hyps in found] == [(A, A, END), (END,)]
+    assert search.trace[1].stopped == "empty" != search.trace[0].stopped
 
 
 @both

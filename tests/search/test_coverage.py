@@ -13,7 +13,7 @@ from espnet_lenbias import SimpleBeamSearch
 from espnet_lenbias.options.search_conf import Coverage
 from espnet_lenbias.scorers import adapter_for
 from espnet_lenbias.search import heuristics
-from tests.scorers.test_adapters import EOS, D, V, make_memory, sharpened, walk
+from tests.scorers.made import EOS, D, V, make_memory, sharpened, walk
 from tests.toys import RandomScorer, build, encoder_output, labels, padded
 
 # two hypotheses of an utterance of three frames, one of an utterance of two

@@ -1,12 +1,14 @@
 """The scores of a given text."""
 
+import math
+
 import pytest
 import torch
 
 from espnet_lenbias import ExplicitLengthBeamSearch
 from espnet_lenbias.errors import ScorerError
 from espnet_lenbias.search.given_text import scores_along
-from tests.search.test_by_hand import BIASED, END, MOSTLY_END, A, B
+from tests.tables import BIASED, END, MOSTLY_END, A, B
 from tests.toys import (
     BatchPartialScorer,
     BufferScorer,
@@ -72,8 +74,9 @@ def test_a_text_that_was_found_has_the_score_that_it_was_found_with(kind):
         assert rows.isfinite().all()  # no pre-beam
 
 
-def test_a_score_that_is_no_number():
-    scorers = {"decoder": NanScorer(3, position=2)}
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_score_that_is_no_number(value):
+    scorers = {"decoder": NanScorer(3, 2, value)}
     search = build(ExplicitLengthBeamSearch, scorers, {"decoder": 1.0}, 2, vocab=3)
     with pytest.raises(ScorerError, match="'decoder' returned NaN .* at position 2"):
         scores_along(search, encoder_output(0, 4), [A, B])

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
-from tests.search.test_by_hand import BIASED, END, MOSTLY_END, A, B
+from tests.tables import BIASED, END, MOSTLY_END, A, B
 from tests.toys import TableScorer, build, encoder_output, labels, logs, padded
 
 

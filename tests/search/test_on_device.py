@@ -20,9 +20,7 @@ from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
 from espnet_lenbias.espnet_compat import CTCPrefixScorer, LengthBonus
 from espnet_lenbias.scorers.precision import can_be_lowered, lowered
 from espnet_lenbias.search.online import OnlineExplicitLengthBeamSearch
-from tests.scorers.test_adapters import sharpened
-from tests.scorers.test_rnn import ATTENTIONS
-from tests.scorers.test_whisper import make_decoder  # noqa: F401  # a fixture
+from tests.scorers.made import ATTENTIONS, sharpened
 from tests.search.third_party import FirstEndBeamSearch
 from tests.simulated_device import on_device, simulated_device
 from tests.toys import build, padded
@@ -180,8 +178,8 @@ def test_ctc_launches_no_more_for_more_utterances():
     assert by_utterances[1] == pytest.approx(by_utterances[4], rel=0.1)
 
 
-def test_whisper_waits_once_a_position(make_decoder):  # noqa: F811
-    counts, steps = on_both({"decoder": make_decoder(vocab_size=V)}, primer=(3, 0, 7))
+def test_whisper_waits_once_a_position(make_whisper):
+    counts, steps = on_both({"decoder": make_whisper(vocab_size=V)}, primer=(3, 0, 7))
     assert [*waits_of_positions(counts).values()] == [steps]
 
 

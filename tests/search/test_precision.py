@@ -87,6 +87,19 @@ def test_scores_are_those_of_float32_but_for_rounding(
 @pytest.mark.parametrize("search", [ExplicitLengthBeamSearch, SimpleBeamSearch])
 @pytest.mark.parametrize("kind", ["transformer", "rnn"])
 @torch.no_grad()
+def test_float64_stays_float64_to_the_end(search, kind):
+    """A sum in float32 would be off by a millionth."""
+    scorers = {n: s.double() for n, s in make_scorers(kind).items()}
+    torch.manual_seed(3)
+    frames = torch.randn(9, D, dtype=torch.float64)
+    best = build(search, scorers, WEIGHTS, 6, V)(frames, minlenratio=-3)[0]
+    q = score_of(scorers, best.yseq, frames)
+    assert best.original_score == pytest.approx(q, abs=1e-9, rel=0)
+
+
+@pytest.mark.parametrize("search", [ExplicitLengthBeamSearch, SimpleBeamSearch])
+@pytest.mark.parametrize("kind", ["transformer", "rnn"])
+@torch.no_grad()
 def test_decoder_and_lm_alone_in_bfloat16(search, kind):
     scorers = make_scorers(kind)
     before = {n: copy.deepcopy(s.state_dict()) for n, s in scorers.items()}

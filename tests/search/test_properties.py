@@ -4,14 +4,13 @@ import math
 
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
 from tests import reference
 from tests.toys import PlainRandomScorer, RandomScorer, build, encoder_output, padded
 
-few = settings(deadline=None, max_examples=25, derandomize=True, database=None)
 seeds = st.integers(0, 10**6)
 end_biases = st.sampled_from([-2.0, -0.5, 0.5])
 SEARCHES = {
@@ -49,7 +48,6 @@ def plain_facts(hyps):
     return [(h.yseq.tolist(), h.score, h.original_score) for h in hyps]
 
 
-@few
 @given(seeds, st.integers(2, 4), st.integers(1, 4), end_biases)
 def test_final_score_is_the_models_own_where_nothing_is_pruned(
     seed, vocab, limit, end_bias
@@ -62,7 +60,6 @@ def test_final_score_is_the_models_own_where_nothing_is_pruned(
     )
 
 
-@few
 @given(seeds, st.integers(2, 4), st.integers(1, 4))
 def test_unlimited_search_finds_all_that_end_within_the_limit(seed, vocab, limit):
     scorer = RandomScorer(seed, vocab)
@@ -71,7 +68,6 @@ def test_unlimited_search_finds_all_that_end_within_the_limit(seed, vocab, limit
     assert len({tuple(h.yseq.tolist()) for h in hyps}) == len(hyps)
 
 
-@few
 @given(seeds, st.integers(2, 4), st.integers(1, 4), end_biases, st.integers(1, 20))
 def test_no_beam_finds_better_than_the_unlimited_one(
     seed, vocab, limit, end_bias, beam
@@ -90,7 +86,6 @@ def test_no_beam_finds_better_than_the_unlimited_one(
         assert max(smaller, default=-math.inf) <= best + 1e-4
 
 
-@few
 @given(
     seeds,
     st.integers(2, 6),
@@ -113,7 +108,6 @@ def test_early_stop_never_changes_the_best(
     assert best.score == pytest.approx(to_the_end.hyps[0].score, abs=1e-4)
 
 
-@few
 @given(
     seeds,
     st.integers(2, 6),
@@ -138,7 +132,6 @@ def test_exact_nbest_stops_without_changing_the_list(
     )
 
 
-@few
 @given(seeds, st.integers(2, 6), st.integers(1, 9), end_biases, st.integers(1, 12))
 def test_final_scores_are_log_probabilities_that_sum_to_one_at_most(
     seed, vocab, limit, end_bias, beam
@@ -148,7 +141,6 @@ def test_final_scores_are_log_probabilities_that_sum_to_one_at_most(
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-@few
 @given(st.data())
 def test_batch_equals_its_utterances_one_by_one(name, data):
     draw = data.draw
@@ -173,7 +165,6 @@ def test_batch_equals_its_utterances_one_by_one(name, data):
     assert [plain_facts(hyps) for hyps in together] == [alone[i] for i in order]
 
 
-@few
 @given(seeds, st.integers(1, 6))
 def test_search_repeats_itself(seed, beam):
     scorer = RandomScorer(seed, 5)

@@ -5,13 +5,13 @@ import math
 import pytest
 import torch
 from espnet2.asr.espnet_model import LabelSmoothingLoss
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from espnet_lenbias import ExplicitLengthBeamSearch, SimpleBeamSearch
 from espnet_lenbias.search.rectification import rectified
 from tests import reference
-from tests.search.test_by_hand import (
+from tests.tables import (
     END,
     SHORT,
     A,
@@ -23,8 +23,6 @@ from tests.search.test_by_hand import (
     scores,
 )
 from tests.toys import TableScorer, build, encoder_output, labels, logs
-
-few = settings(deadline=None, max_examples=25, derandomize=True, database=None)
 
 
 def smoothed(q: torch.Tensor, smoothing: float) -> torch.Tensor:
@@ -51,7 +49,6 @@ def test_what_smoothing_alone_explains_is_left_with_next_to_nothing():
     assert row.tolist() == pytest.approx(expected, rel=1e-5)
 
 
-@few
 @given(st.integers(0, 10**6), st.integers(2, 9), st.sampled_from([0.05, 0.1, 0.3]))
 def test_it_gives_back_what_was_smoothed(seed, n_labels, smoothing):
     q = random_distributions(seed, 4, n_labels).double()
@@ -59,7 +56,6 @@ def test_it_gives_back_what_was_smoothed(seed, n_labels, smoothing):
     assert torch.allclose(found, q.log(), atol=1e-6)
 
 
-@few
 @given(st.integers(0, 10**6), st.integers(2, 9), st.sampled_from([0.05, 0.4, 1.0]))
 def test_it_is_that_of_the_reference_and_a_distribution(seed, n_labels, smoothing):
     p = random_distributions(seed, 4, n_labels).double()

@@ -15,6 +15,7 @@ from espnet_lenbias.options.repeat_limit import RepeatLimit
 from espnet_lenbias.scorers.base import Selection
 from espnet_lenbias.search.beam import first_beam
 from tests.reference import one_too_many
+from tests.tables import near
 from tests.toys import TableScorer, build, encoder_output, labels, logs
 
 A, B, END = 0, 1, 2
@@ -38,10 +39,6 @@ def decode(kind, table, beam, limit, primer=None, maxlenratio=-12, **conf):
     )
     hyps = search(encoder_output(0, 9), maxlenratio=maxlenratio)
     return hyps, search.trace[0]
-
-
-def near(values):
-    return pytest.approx(values, abs=1e-5)
 
 
 def test_the_mass_of_what_is_masked_is_nowhere():

@@ -1,9 +1,10 @@
 """Both searches against the slow reference on random toy models: same labels, same scores.
 
-A run is skipped where two scores that the reference had to compare are within 1e-6: either
-order is right then.
+Where two scores that the reference had to compare are within 1e-6, either order is right:
+then another case is drawn.
 """
 
+import itertools
 import random
 
 import pytest
@@ -14,6 +15,7 @@ from tests import reference, toys
 
 TIE = 1e-6
 BEYOND = -60.0  # float32 and 1 - p_end have too few digits for the differences there
+ATTEMPTS = 4
 WITHOUT_FINAL = [toys.RandomScorer, toys.PlainRandomScorer]
 WITH_FINAL = [toys.FinalScorer, toys.PlainFinalScorer]
 PARTIAL = [toys.PartialScorer, toys.BatchPartialScorer]
@@ -99,6 +101,14 @@ class Case:
     def ratios(self):
         return {"maxlenratio": self.maxlenratio, "minlenratio": self.minlenratio}
 
+    def both(self, kind):
+        """Options, the search and the reference of it."""
+        if kind == "explicit":
+            options, slow = self.explicit_options(), reference.explicit_length
+            return options, self.search(ExplicitLengthBeamSearch, **options), slow
+        options, slow = self.simple_options(), reference.simple
+        return options, self.search(SimpleBeamSearch, **options), slow
+
     def expected(self, slow, utterance, frames, options):
         """What the reference finds."""
         options = dict(options)
@@ -150,12 +160,24 @@ def assert_same_hypotheses(hyps, expected):
         assert {k: float(v) for k, v in h.scores.items()} == close(e.scores)
 
 
-def assert_same(hyps, trace, expected):
-    if expected.gap < TIE:
-        pytest.skip("a tie within 1e-6")
-    if any(not h.forced and h.q < BEYOND for h in expected.hyps):
-        pytest.skip("labels that nothing but smoothing explains: -69 each")
-    assert_same_hypotheses(hyps, expected.hyps)
+def is_clear(hypothesis):
+    """Not so where smoothing alone explains a label, by -69."""
+    return hypothesis.forced or hypothesis.q >= BEYOND
+
+
+def compare(hyps, trace, expected):
+    """Compare what has one right answer; return whether there is anything."""
+    clear = list(itertools.takewhile(is_clear, expected.hyps))
+    if expected.gap < TIE or not clear:
+        return False
+    assert_same_hypotheses(hyps[: len(clear)], clear)
+    if len(clear) == len(expected.hyps):
+        assert len(hyps) == len(clear)
+        assert_same_trace(trace, expected)
+    return True
+
+
+def assert_same_trace(trace, expected):
     assert (trace.steps, trace.stopped) == (expected.steps, expected.stopped)
     assert list(trace.running) == expected.running
     if expected.p_end:
@@ -165,57 +187,51 @@ def assert_same(hyps, trace, expected):
         assert list(trace.best_final) == close(expected.best_final)
 
 
-def compare_explicit(case):
-    options = case.explicit_options()
-    search = case.search(ExplicitLengthBeamSearch, **options)
+def compare_one(kind, case):
+    options, search, slow = case.both(kind)
     hyps = search(toys.encoder_output(7, case.frames), **case.ratios)
-    expected = case.expected(reference.explicit_length, 7, case.frames, options)
-    assert_same(hyps, search.trace[0], expected)
+    expected = case.expected(slow, 7, case.frames, options)
+    return compare(hyps, search.trace[0], expected)
 
 
-def compare_simple(case):
-    options = case.simple_options()
-    search = case.search(SimpleBeamSearch, **options)
-    hyps = search(toys.encoder_output(7, case.frames), **case.ratios)
-    expected = case.expected(reference.simple, 7, case.frames, options)
-    assert_same(hyps, search.trace[0], expected)
+def compare_batch(kind, case):
+    frames = [case.draw.randint(0, 8) for _ in range(case.draw.randint(2, 5))]
+    xs = [toys.encoder_output(i, T) for i, T in enumerate(frames)]
+    x, lengths = toys.padded(xs, frames=1)
+    options, search, slow = case.both(kind)
+    found = search(x, x_lengths=lengths, **case.ratios)
+    assert len(found) == len(search.trace) == len(frames)
+    every = [case.expected(slow, i, T, options) for i, T in enumerate(frames)]
+    compared = [compare(*one) for one in zip(found, search.trace, every)]
+    return compared.count(False) <= 1
+
+
+def draw_until_clear(compare_it, kind, seed, pre_beam=False):
+    cases = (Case(seed + i * 10_000, pre_beam) for i in range(ATTEMPTS))
+    assert any(compare_it(kind, case) for case in cases), "ties in all cases"
 
 
 @pytest.mark.parametrize("seed", range(300))
 def test_explicit_length(seed):
-    compare_explicit(Case(seed))
+    draw_until_clear(compare_one, "explicit", seed)
 
 
 @pytest.mark.parametrize("seed", range(1000, 1300))
 def test_simple(seed):
-    compare_simple(Case(seed))
+    draw_until_clear(compare_one, "simple", seed)
 
 
 @pytest.mark.parametrize("seed", range(2000, 2060))
 def test_explicit_length_with_partial_scorers(seed):
-    compare_explicit(Case(seed, pre_beam=True))
+    draw_until_clear(compare_one, "explicit", seed, pre_beam=True)
 
 
 @pytest.mark.parametrize("seed", range(3000, 3060))
 def test_simple_with_partial_scorers(seed):
-    compare_simple(Case(seed, pre_beam=True))
+    draw_until_clear(compare_one, "simple", seed, pre_beam=True)
 
 
 @pytest.mark.parametrize("seed", range(4000, 4040))
 @pytest.mark.parametrize("kind", ["explicit", "simple"])
 def test_batch_of_utterances(seed, kind):
-    case = Case(seed, pre_beam=seed % 3 == 0)
-    frames = [case.draw.randint(0, 8) for _ in range(case.draw.randint(2, 5))]
-    xs = [toys.encoder_output(i, T) for i, T in enumerate(frames)]
-    x, lengths = toys.padded(xs, frames=1)
-    if kind == "explicit":
-        options, slow = case.explicit_options(), reference.explicit_length
-        search = case.search(ExplicitLengthBeamSearch, **options)
-    else:
-        options, slow = case.simple_options(), reference.simple
-        search = case.search(SimpleBeamSearch, **options)
-    found = search(x, x_lengths=lengths, **case.ratios)
-    assert len(found) == len(search.trace) == len(frames)
-    for i, T in enumerate(frames):
-        expected = case.expected(slow, i, T, options)
-        assert_same(found[i], search.trace[i], expected)
+    draw_until_clear(compare_batch, kind, seed, pre_beam=seed % 3 == 0)

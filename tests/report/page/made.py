@@ -13,7 +13,7 @@ from espnet_lenbias.report.explanation import Searched, explain
 from espnet_lenbias.report.page.explained import explained_page
 from espnet_lenbias.report.page.render import write_page
 from tests.report.made import write_lines, write_system
-from tests.report.test_explanation import Model
+from tests.tables import TableModel
 
 RATE = 16000
 
@@ -65,11 +65,11 @@ def even_confidence(texts: dict[str, str]) -> dict[str, str]:
     }
 
 
-def write_decodings(root: Path) -> tuple[Path, Path]:
+def write_decodings(root: Path, seconds: float = 2.0) -> tuple[Path, Path]:
     """Write two searches at two beam sizes, of three utterances; return DIR and DATA."""
     exp, data = root / "exp", root / "data"
     write_lines(data / "dev" / "text", TEXTS)
-    write_audio(data / "dev", list(TEXTS))
+    write_audio(data / "dev", list(TEXTS), seconds)
     simple = {"search": "simple", "ctc_weight": 0.0, "lm_weight": 0.0}
     rows = {
         "simple_4": ({**simple, "beam_size": 4}, {"text": TEXTS}),
@@ -80,7 +80,7 @@ def write_decodings(root: Path) -> tuple[Path, Path]:
         files = {
             "text": TEXTS,
             "word_confidence": even_confidence(TEXTS),
-            "word_times": even_times(TEXTS),
+            "word_times": even_times(TEXTS, seconds),
         }
         rows[f"explicit_{beam}"] = (config, files)
     for tag, (config, files) in rows.items():
@@ -108,7 +108,7 @@ def report_page(exp: Path, data: Path, *options: str) -> Path:
 
 def searched() -> Searched:
     """Return a search whose course tests/report/test_explanation.py has worked out."""
-    model = Model(ExplicitLengthBeamSearch)
+    model = TableModel(ExplicitLengthBeamSearch)
     return explain(model, {"speech": np.zeros(5)}, "x").searched
 
 

@@ -5,6 +5,7 @@ import pytest
 import soundfile
 
 from espnet_lenbias.report.page.audio import Source, page_audio
+from tests.programs import needs_programs
 from tests.report.page.browser import CHROMIUM, opened, started
 from tests.report.page.made import (
     HOSTILE_KEY,
@@ -19,9 +20,7 @@ from tests.report.page.made import (
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        CHROMIUM is None, reason="no chromium: apt-get install chromium"
-    ),
+    needs_programs(CHROMIUM is not None, "chromium"),
 ]
 
 WIDE, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 844}
@@ -130,8 +129,9 @@ def test_searches_that_are_not_to_be_seen(show, report):
     assert points.count() == 4
 
 
-def test_the_player_plays(show, report):
-    page = show(report)
+def test_the_player_plays(show, tmp_path):
+    """Audio of a minute, which does not end while a busy machine looks away."""
+    page = show(report_page(*write_decodings(tmp_path, seconds=60.0)))
     player = card(page, "utt1").locator(".player")
     audio = player.locator("audio")
     button = player.get_by_role("button", name="Play", exact=True)
@@ -226,7 +226,8 @@ def test_the_browser_hears_a_click_when_it_is(show, tmp_path):
 
 
 def test_linked_audio_plays(browser, tmp_path):
-    write_audio(tmp_path / "data", ["utt1"])
+    """A piece of it, from 0.5 to 1.0 s; the whole of it would take a minute."""
+    write_audio(tmp_path / "data", ["utt1"], seconds=60.0)
     source = Source(str(tmp_path / "data" / "audio 0.flac"), 0.5, 1.0)
     audio = page_audio(source, "link", tmp_path)
     path = write_explained(tmp_path / "x.html", audio)
@@ -238,7 +239,6 @@ def test_linked_audio_plays(browser, tmp_path):
     page.wait_for_function(
         "a => a.paused", arg=element
     )  # the piece has come to its end
-    assert element.evaluate("a => a.currentTime") == pytest.approx(1.0, abs=0.2)
     assert page.locator(".time").inner_text() == "0.5 s of 0.5 s"
     assert set(told) == {f"request: {tmp_path.as_uri()}/data/audio%200.flac"}
     page.close()
