@@ -113,8 +113,9 @@ def check_tag(tag: Any) -> None:
         raise OptionError(f"model_tag: {tag!r} is no name of a model: {what}")
     if os.path.isdir(tag):  # a Path raises for an address that is too long
         raise OptionError(
-            f"model_tag: {tag} is a folder: {what}; of a model that is not packed give "
-            "its files, such as asr_train_config and asr_model_file"
+            f"model_tag: {tag} is a folder: {what}; where a model need not be packed (in "
+            "Python, and in ESPnet's tools) it is named by its files, such as "
+            "asr_train_config and asr_model_file"
         )
     if is_archive(str(tag)) or isinstance(tag, Path):
         check_archive(Path(tag))

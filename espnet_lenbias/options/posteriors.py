@@ -192,6 +192,12 @@ def check_posteriors(
                 f"{asked} compares hypotheses with one another, and {key} 1 leaves one "
                 "alone: set it to 2 or more"
             )
+    compared, returned = read.posterior_nbest, options.get("nbest")
+    if compared is not None and returned is not None and compared < returned:
+        raise ValueError(
+            f"posterior_nbest {compared} are compared, fewer than the {returned} that "
+            f"nbest returns: set posterior_nbest to {returned} or more"
+        )
     return read
 
 

@@ -80,8 +80,8 @@ def _limit_warning(
         remedy = "a larger maxlenratio leaves it more room"
         if loops(best.yseq[primer_length:-1].tolist()):
             remedy = (
-                f"it repeats itself: {_BREAK_LOOPS}, and there may be no speech in the "
-                "audio, or more than the model was trained on"
+                f"it repeats itself: {_BREAK_LOOPS}; audio without speech does that, and "
+                "so does what is longer than all that the model was trained on"
             )
         return (
             f"no hypothesis had ended within {trace.steps - 1} positions, so the output "

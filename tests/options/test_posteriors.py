@@ -110,6 +110,10 @@ def test_so_many_hypotheses_are_compared(own, beam_size, nbest, compared):
             {"confidence_temperature": 2, "decide": "mbr"},
         ),
         ("posterior_nbest 1 leaves one", {"posterior_nbest": 1, "decide": "mbr"}),
+        (
+            "posterior_nbest 4 are compared, fewer than the 5 that nbest returns",
+            {"posterior_nbest": 4, "decide": "mbr", "options": {"nbest": 5}},
+        ),
     ],
 )
 def test_what_is_wrong_is_named(message, own):
