@@ -246,8 +246,12 @@ def is_short(n_samples: int) -> bool:
 
 @torch.no_grad()
 def _can_encode(speech: torch.Tensor, encode: Callable[[torch.Tensor], Any]) -> bool:
+    before = logging.root.manager.disable
+    logging.disable()  # what is said of silence is of no utterance
     try:
         encode(speech)
     except (TooShortUttError, RuntimeError):
         return False
+    finally:
+        logging.disable(before)
     return True

@@ -1,6 +1,7 @@
 """What is taken for audio that is too short, or far too long."""
 
 import argparse
+import logging
 
 import numpy as np
 import pytest
@@ -53,6 +54,23 @@ def test_an_error_of_another_kind_stays(error, least):
     ):
         raise error
     assert e.value is error
+
+
+def test_what_is_said_of_silence_is_not_logged(caplog):
+    """A streaming encoder is asked by decoding, which has much to say."""
+
+    def encode(speech: torch.Tensor) -> None:
+        logging.warning("the output was cut")
+        if len(speech) < 100:
+            raise RuntimeError
+
+    with (
+        pytest.raises(AudioError, match="too short for the encoder: 50 samples"),
+        short_audio_named(torch.zeros(50), encode),
+    ):
+        raise RuntimeError
+    logging.warning("of an utterance")
+    assert [record.message for record in caplog.records] == ["of an utterance"]
 
 
 def test_the_encoder_is_not_asked_about_longer_audio():
