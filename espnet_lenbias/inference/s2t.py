@@ -20,7 +20,7 @@ from espnet_lenbias.inference.audio_checks import (
     lengths_of,
 )
 from espnet_lenbias.inference.search_option import SearchOptionMixin
-from espnet_lenbias.inference.source_text import checked_ids
+from espnet_lenbias.inference.source_text import check_rows, checked_ids
 from espnet_lenbias.inference.symbols import Symbols, check_symbol
 from espnet_lenbias.options.train_config import train_config
 
@@ -120,6 +120,8 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
             AudioError: An utterance of an array is empty, holds NaN or infinity, or has
                 several channels.
             NotImplementedError: This release of ESPnet decodes no batches.
+            TypeError: Previous texts that are no token ids.
+            ValueError: Likewise, or not one for each utterance.
         """
         if not decodes_batches():
             raise NotImplementedError(
@@ -141,7 +143,11 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
             speech, failed = self._all_heard(speech)
         if not len(speech):
             return []
-        lengths = args[0] if args else kwargs.get("speech_lengths")
+        names = ("speech_lengths", "text_prev", "text_prev_lengths")
+        given = {**dict.fromkeys(names), **dict(zip(names, args)), **kwargs}
+        lengths, texts, counts = (given[name] for name in names)
+        n_tokens = self.beam_search.n_vocab
+        check_rows(texts, counts, len(speech), n_tokens, "text_prev")
         decode = partial(super().batch_decode, speech, *args, **kwargs)
         results: list[Any] = self._decided(
             decode,

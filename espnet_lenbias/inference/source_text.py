@@ -74,6 +74,36 @@ def checked_ids(
     return ids
 
 
+def check_rows(texts: Any, lengths: Any, n_utts: int, n_tokens: int, name: str) -> None:
+    """Verify the token ids that the utterances of a batch come with.
+
+    Args:
+        texts: (B, L) token ids; None: they come with none.
+        lengths: (B,) how many count of each row; None: all.
+        n_utts: B.
+        n_tokens: How many tokens there are.
+        name: What a message calls them.
+
+    Raises:
+        TypeError: They are something else.
+        ValueError: There is not a row for each utterance, or what is no token id.
+    """
+    if texts is None:
+        return
+    if not isinstance(texts, torch.Tensor | np.ndarray) or texts.ndim != 2:
+        kind = tuple(getattr(texts, "shape", ())) or type(texts).__name__
+        raise TypeError(f"{name} is {kind}: give an array (B, L) of token ids")
+    counts = [texts.shape[1]] * len(texts) if lengths is None else list(lengths)
+    if not len(texts) == len(counts) == n_utts:
+        raise ValueError(
+            f"{name} has {len(texts)} rows, of {len(counts)} lengths, and there are "
+            f"{n_utts} utterances: give each a row"
+        )
+    for i, (row, count) in enumerate(zip(texts, counts, strict=True)):
+        if int(count):
+            checked_ids(row[: int(count)], n_tokens, f"{name} of utterance {i}")
+
+
 def _is_whole(ids: torch.Tensor | np.ndarray) -> bool:
     """Tell whether these are whole numbers."""
     if isinstance(ids, np.ndarray):

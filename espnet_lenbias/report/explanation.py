@@ -176,6 +176,10 @@ def why_stopped(trace: Trace) -> str:
     if trace.stopped == "empty":
         return "There was nothing to search: the encoder made no frame of the audio."
     stop = f"The search stopped after N = {last}: "
+    if trace.stopped == "bound" and not trace.p_end:  # by a rule of another package
+        return (
+            f"{stop}no hypothesis that ends later can win, by the rule of the search."
+        )
     if trace.stopped == "bound":
         left = math.exp(trace.log_not_ended[-1]) * (1 - trace.p_end[-1])
         best = trace.best_final[-1]

@@ -41,7 +41,10 @@ class EndingRule(Protocol):
 
     @property
     def trace_columns(self) -> tuple[str, ...]:
-        """The lists of :class:`espnet_lenbias.Trace` that a decision's row fills."""
+        """The lists of :class:`espnet_lenbias.Trace` that a decision's row fills.
+
+        `kept`, `running` and `best_final` are among them.
+        """
 
     @property
     def coverage_options(self) -> Coverage | None:

@@ -101,6 +101,31 @@ def test_an_empty_previous_text(build, waves):
 
 
 @needs_batches
+def test_previous_texts_of_a_batch_that_are_none(build, waves):
+    """What stands behind the length of a row does not count."""
+    model = build(search="explicit_length")
+    two = [waves["utt5"], waves["utt4"]]
+    for texts, lengths, kind, message in (
+        (
+            [[5, 999], [0, 0]],
+            None,
+            ValueError,
+            "text_prev of utterance 0 holds token i",
+        ),
+        ([[5, 6], [-1, 0]], [1, 1], ValueError, "utterance 1 holds token ids from -1"),
+        ([[0.5, 6]] * 2, None, TypeError, "text_prev of utterance 0 is of type"),
+        ([[5, 6]], None, ValueError, "text_prev has 1 rows, of 1 lengths, and there a"),
+        ([[5, 6]] * 2, [2], ValueError, "text_prev has 2 rows, of 1 lengths, and ther"),
+        ([5, 6], None, TypeError, r"text_prev is \(2,\): give an array \(B, L\) of"),
+    ):
+        counts = None if lengths is None else torch.tensor(lengths)
+        with pytest.raises(kind, match=message):
+            model.batch_decode(two, None, torch.tensor(texts), counts)
+    padded, counts = torch.tensor([[5, 6], [5, -1]]), torch.tensor([2, 1])
+    assert len(model.batch_decode(two, None, padded, counts)) == 2
+
+
+@needs_batches
 def test_a_recording_of_two_channels_is_no_batch(build):
     model = build(search="explicit_length")
     with pytest.raises(

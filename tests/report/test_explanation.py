@@ -150,6 +150,8 @@ def test_the_best_may_have_ended_before_the_search_could_stop():
             "nothing had ended at the length limit .*, N = 1, so",
         ),
         ("forced", [2, 0], [2, 0], "no label was possible"),
+        # of a rule without ending probabilities, as another package may have it
+        ("bound", [2, 2], [2, 1], "no hypothesis that ends later can win, by the rule"),
     ],
 )
 def test_why_it_stopped(stopped, kept, running, words):
