@@ -76,6 +76,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         found = []
         if recordings:
             make_output_dir(args.output_dir)
+            _check_own(args.output_dir / "segments")
             # Here, not above: this loads torch.
             from espnet_lenbias.decoding.voice import load_detector
 
@@ -90,6 +91,28 @@ def main(cmd: Sequence[str] | None = None) -> int:
     for why in failures:
         print(f"{_PROG}: failed: {why}", file=sys.stderr)
     return 1 if failures else 0
+
+
+def _check_own(path: Path) -> None:
+    """Verify that what is written over, if there is something, is of this command.
+
+    Raises:
+        OptionError: There is a file with other lines.
+    """
+    if not path.exists():
+        return
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        _, recording, *times = (*line.split(), "", "")
+        try:
+            start, end, *_ = map(float, filter(None, times))
+            own = line + "\n" == segment_line(recording, start, end)
+        except ValueError:
+            own = False
+        if not own:
+            raise OptionError(
+                f"output_dir: {path} holds segments that this command has not written: "
+                "move the file, or name another folder"
+            )
 
 
 def _readable(recordings: Mapping[str, str], failures: list[str]) -> dict[str, str]:

@@ -30,6 +30,7 @@ from espnet_lenbias.decoding.cluster import command as decode_parallel
 from espnet_lenbias.decoding.cluster import share_out, worker
 from espnet_lenbias.decoding.cluster import workers as cluster
 from espnet_lenbias.decoding.cluster.worker import decoder
+from espnet_lenbias.decoding.cluster.workers import kill_with_children
 from espnet_lenbias.decoding.result_folder import ResultFolder
 from espnet_lenbias.errors import ClusterError, OptionError, Terminated
 from espnet_lenbias.options.cluster import Workers
@@ -297,6 +298,26 @@ def test_a_run_through_all_mishaps_writes_what_one_process_does(
     assert markers == ["speech length", "best hypo"]  # of utt5
     (line,) = [m for m in messages if m.startswith("progress: 2/2 [")]
     assert re.fullmatch(r"progress: 2/2 \[\d\d:\d\d<00:00, .*utterance.*\]", line)
+
+
+def test_a_killed_worker_leaves_no_command_behind():
+    """Which may wait for ever for what it is to read."""
+    shell = ["sh", "-c", "sh -c 'echo ready; sleep 300; :'; :"]
+    process = psutil.Popen(shell, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
+    processes = [process, *process.children(recursive=True)]
+    assert len(processes) >= 2
+    kill_with_children(process.pid)
+    process.wait(PATIENCE)
+    _wait_until(lambda: not any(map(_runs, processes)))
+    kill_with_children(process.pid)  # one that has gone is no error
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 LONELY = """

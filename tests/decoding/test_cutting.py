@@ -172,6 +172,25 @@ def test_recordings_that_cannot_be_read_cost_no_other(tmp_path, monkeypatch, cap
     assert (tmp_path / "segments").read_text() == "a-0000000-0000400 a 0.00 4.00\n"
 
 
+@pytest.mark.parametrize("line", ["mine a 0.50 1.00", "a", "a-0000050-0000100 a 0.5 1"])
+def test_segments_of_a_corpus_stay(line, tmp_path, monkeypatch, capsys):
+    """Those that this command has written are written anew."""
+    soundfile.write(tmp_path / "a.wav", np.full(64000, 0.5), 16000)
+    (tmp_path / "wav.scp").write_text(f"a {tmp_path / 'a.wav'}\n")
+    monkeypatch.setattr(voice, "load_detector", Loudness)
+    command = ["segment", str(tmp_path / "wav.scp"), "--output_dir", str(tmp_path)]
+    written = "a-0000000-0000400 a 0.00 4.00\n"
+    for _ in range(2):
+        assert cli.main(command) == 0
+        assert (tmp_path / "segments").read_text() == written
+    (tmp_path / "segments").write_text(f"{written}{line}\n")
+    with pytest.raises(SystemExit) as raised:
+        cli.main(command)
+    assert raised.value.code == 2
+    assert "segments that this command has not written" in capsys.readouterr().err
+    assert (tmp_path / "segments").read_text() == f"{written}{line}\n"
+
+
 @pytest.mark.parametrize(
     ("lines", "options", "message"),
     [

@@ -573,7 +573,10 @@ def test_from_pretrained_hands_a_tag_to_the_model_zoo(rnn_model, monkeypatch):
         ("", "model_tag: '' is no name of a model: give the name"),
         (3, "model_tag: 3 is no name of a model"),
         (b"a", "model_tag: b'a' is no name of a model"),
-        ("/", "model_tag: / is a folder: .* give its files, such as asr_train_config"),
+        (
+            "/",
+            "model_tag: / is a folder: .* named by its files, such as asr_train_confi",
+        ),
         (Path("/"), "model_tag: / is a folder"),
         (
             "https://a.invalid/b.zip",

@@ -10,7 +10,7 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
@@ -232,4 +232,20 @@ async def _kill_workers(cluster: Any, starting: Future[str | None]) -> None:
     ending = asyncio.ensure_future(end())
     while not (await asyncio.wait([ending], timeout=0.1))[0]:
         for process in multiprocessing.active_children():
-            process.kill()
+            if process.pid is not None:
+                kill_with_children(process.pid)
+
+
+def kill_with_children(pid: int) -> None:
+    """Kill a process, and what it has started, such as a command of ``wav.scp``.
+
+    A command that waits, e.g. for its input, would be left behind for ever.
+    """
+    import psutil  # which Dask needs, too
+
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        process.suspend()  # so that it starts nothing more
+        for one in (*process.children(recursive=True), process):
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
