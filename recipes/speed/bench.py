@@ -9,7 +9,7 @@ to a folder.
 import argparse
 import logging
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,23 +117,32 @@ def main(cmd: Sequence[str] | None = None) -> None:
         dtype=getattr(torch, args.dtype),
     )
     tables = random_tables(args, settings, machine)
+    write(args.output_dir, machine, tables)
     if ZOO in args.models:
         lines = zoo_lines(ZooSize(), settings)
         tables["zoo"] = list(tqdm(lines, desc=ZOO, unit="search"))
+        write(args.output_dir, machine, tables)
     if NEIGHBOURS in args.models:
         tables["neighbours"] = neighbour_lines(settings)
+        write(args.output_dir, machine, tables)
     if CORPUS in args.models:
         utterances, device = bundled(), torch.device(args.device)
         tables["corpus"] = corpus_lines(utterances, device)
+        write(args.output_dir, machine, tables)
         tables["latency"] = latency_lines(utterances, device)
+    print(write(args.output_dir, machine, tables))
+    print(f"tables and plot are in {args.output_dir}")
+
+
+def write(folder: Path, machine: str, tables: Mapping[str, Sequence[Any]]) -> str:
+    """Write the tables that there are so far; return them as a text."""
     text = ""
     for name, lines in tables.items():
-        write_csv(args.output_dir / f"{name}.csv", lines)
+        write_csv(folder / f"{name}.csv", lines)
         # of what did not run nothing is known; the columns keep their width
         text += f"\n{markdown_table(lines).replace(' nan |', '   - |')}"
-    (args.output_dir / "speed.md").write_text(f"{machine}\n{text}", "utf-8")
-    print(text)
-    print(f"tables and plot are in {args.output_dir}")
+    (folder / "speed.md").write_text(f"{machine}\n{text}", "utf-8")
+    return text
 
 
 def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
