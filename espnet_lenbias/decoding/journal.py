@@ -74,14 +74,24 @@ def read_journal(path: Path, options: Mapping[str, str]) -> dict[str, Entry]:
         OSError: It cannot be read.
         OtherRunError: The results found there are those of other options.
     """
+    return dict(_entries(path, _lines_of_run(path, options)))
+
+
+def check_journal(path: Path, options: Mapping[str, str]) -> None:
+    """Verify that a run may go on in the folder of a journal; see :func:`read_journal`."""
+    _lines_of_run(path, options)
+
+
+def _lines_of_run(path: Path, options: Mapping[str, str]) -> list[Any]:
+    """Return the lines of a journal, if it is one of these options; none of no run."""
     try:
         with open_plain(path, "r") as f:
             lines = f.read().split("\n")
     except FileNotFoundError:
-        return {}
+        return []
     del lines[-1]  # empty, or what was being written when the run was killed
     if len(lines) < 2:
-        return {}  # no result that could be another run's
+        return []  # no result that could be another run's
     parsed = [_parse(line) for line in lines]
     if any(_is_old(line) for line in parsed):
         raise OtherRunError(
@@ -95,7 +105,7 @@ def read_journal(path: Path, options: Mapping[str, str]) -> dict[str, Entry]:
             "another"
         )
     _check_options(path.parent, parsed[0], options)
-    return dict(_entries(path, parsed))
+    return parsed
 
 
 def _removal(folder: Path) -> str:

@@ -101,18 +101,21 @@ def _check_own(path: Path) -> None:
     """
     if not path.exists():
         return
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        _, recording, *times = (*line.split(), "", "")
-        try:
-            start, end, *_ = map(float, filter(None, times))
-            own = line + "\n" == segment_line(recording, start, end)
-        except ValueError:
-            own = False
-        if not own:
-            raise OptionError(
-                f"output_dir: {path} holds segments that this command has not written: "
-                "move the file, or name another folder"
-            )
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    if not all(map(_is_own, lines)):
+        raise OptionError(
+            f"output_dir: {path} holds segments that this command has not written: "
+            "move the file, or name another folder"
+        )
+
+
+def _is_own(line: str) -> bool:
+    """Tell whether a line of `segments` is as this command writes it."""
+    try:
+        _, recording, start, end = line.split()
+        return f"{line}\n" == segment_line(recording, float(start), float(end))
+    except (ValueError, OverflowError):  # other columns, no numbers, infinity
+        return False
 
 
 def _readable(recordings: Mapping[str, str], failures: list[str]) -> dict[str, str]:

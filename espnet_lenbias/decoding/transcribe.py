@@ -32,7 +32,7 @@ from espnet_lenbias.decoding.folder_lock import locked
 from espnet_lenbias.decoding.format_lines import clock
 from espnet_lenbias.decoding.found_audio import SCP, SEGMENTS, left_out, named_audio
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
-from espnet_lenbias.decoding.journal import ResultRow, read_journal
+from espnet_lenbias.decoding.journal import ResultRow, check_journal
 from espnet_lenbias.decoding.model_command import (
     decoding_parser,
     files_of_model,
@@ -122,7 +122,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
             # a run that is refused leaves copies and lists of what has been decoded
             setattr(args, DATA, [(str(folder / SCP), "speech", "sound")])
             args.segments = str(folder / SEGMENTS)
-            read_journal(folder / JOURNAL, run_options(args))
+            check_journal(folder / JOURNAL, run_options(args))
             ready, failures = prepared(files, rate, folder)
             pieces = cut_at_silences(ready, cut_options)
             if pieces:

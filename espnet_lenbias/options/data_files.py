@@ -6,6 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from espnet_lenbias.errors import OptionError
@@ -186,7 +187,7 @@ def as_they_are(args: argparse.Namespace) -> dict[str, Mapping[str, str]]:
         if kind in _FILES:
             lines[path] = {
                 key: " ".join(
-                    map(as_it_is, value.split() if "col" in kind else [value])
+                    map(as_it_is, value.split() if "columns" in kind else [value])
                 )
                 for key, value in lines[path].items()
             }
@@ -201,12 +202,11 @@ def as_it_is(value: str) -> str:
     """
     if value.endswith("|"):
         return value
-    path = value if os.path.exists(value) else _PLACE.sub("", value)
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):  # its utterance fails, and says why
-        return os.path.abspath(value)
-    return f"{os.path.abspath(value)} {found.st_size} {found.st_mtime_ns}"
+    for path in (value, _PLACE.sub("", value)):
+        with suppress(OSError, ValueError):
+            found = os.stat(path)
+            return f"{os.path.abspath(value)} {found.st_size} {found.st_mtime_ns}"
+    return os.path.abspath(value)  # its utterance fails, and says why
 
 
 def _check_values(path: str, lines: Mapping[str, str]) -> None:

@@ -1,6 +1,10 @@
 """P-values of several tests, corrected for their number."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+Line = TypeVar("Line", bound=Any)
 
 # How a reader learns of it.
 CORRECTED = (
@@ -40,3 +44,9 @@ def holm_by_set(datasets: Sequence[str], p_values: Sequence[float]) -> list[floa
         for i, p in zip(family, holm([p_values[i] for i in family]), strict=True):
             corrected[i] = p
     return corrected
+
+
+def with_holm(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines of tests with their `p` corrected as `p_holm`, set by set."""
+    corrected = holm_by_set([x.dataset for x in lines], [x.p for x in lines])
+    return [replace(x, p_holm=p) for x, p in zip(lines, corrected, strict=True)]

@@ -1,11 +1,11 @@
 """The proposed search against the best other one, on the same utterances."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from espnet_lenbias.report.bootstrap import difference
 from espnet_lenbias.report.cells import Cell, CellLine
-from espnet_lenbias.report.holm import holm_by_set
+from espnet_lenbias.report.holm import with_holm
 from espnet_lenbias.report.systems import PROPOSED
 from espnet_lenbias.report.tables import column
 
@@ -43,8 +43,7 @@ def paired_lines(cells: Sequence[Cell]) -> list[PairedLine]:
         if cell.system.search == PROPOSED
         for other in best_others(cell, finished, _wer)
     ]
-    corrected = holm_by_set([x.dataset for x in lines], [x.p for x in lines])
-    return [replace(x, p_holm=p) for x, p in zip(lines, corrected, strict=True)]
+    return with_holm(lines)
 
 
 def paired_line(cell: Cell, other: Cell) -> PairedLine:

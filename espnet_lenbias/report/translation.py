@@ -1,13 +1,13 @@
 """Translations scored: BLEU and chrF, with confidence intervals and a paired test."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from espnet_lenbias.report.bleu import bleu, chrf, length_ratio, translation_counts
 from espnet_lenbias.report.bootstrap import difference, interval
 from espnet_lenbias.report.cells import Cell, CellLine, resampled_by_set
-from espnet_lenbias.report.holm import holm_by_set
+from espnet_lenbias.report.holm import with_holm
 from espnet_lenbias.report.paired import best_others
 from espnet_lenbias.report.scoring import Array
 from espnet_lenbias.report.systems import PROPOSED
@@ -124,8 +124,7 @@ def paired_bleu_lines(of_all: Sequence[Translation]) -> list[PairedBleuLine]:
         if cell.system.search == PROPOSED
         for other in best_others(cell, finished, lambda c: -by_cell[c].bleu)
     ]
-    corrected = holm_by_set([x.dataset for x in lines], [x.p for x in lines])
-    return [replace(x, p_holm=p) for x, p in zip(lines, corrected, strict=True)]
+    return with_holm(lines)
 
 
 def _paired_line(translation: Translation, other: Translation) -> PairedBleuLine:

@@ -109,10 +109,9 @@ class LabelSynchronousSearch(BeamSearch):
         vocab_size = count("vocab_size", vocab_size)
         sos, eos = whole("sos", sos), whole("eos", eos)
         weights = {name: number(f"weights: {name}", w) for name, w in weights.items()}
+        largest = torch.finfo(torch.float32).max  # what scores are added up in
         for name, weight in weights.items():
-            if (
-                abs(weight) > torch.finfo(torch.float32).max
-            ):  # what scores are added up in
+            if abs(weight) > largest:
                 raise ValueError(f"weights: {name} has {weight:g}, which is too large")
         pre_beam_ratio = number("pre_beam_ratio", pre_beam_ratio)
         if not 0 <= eos < vocab_size:
