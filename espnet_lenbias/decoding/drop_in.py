@@ -91,7 +91,7 @@ def run(
             print(commandline(), file=sys.stderr)
             with repeats_said_once(), utterance_warnings() as warnings:
                 failures = _decode_pending(tool, args, results, decode)
-            join_pieces(folder, args.pieces, list(data))
+            join_pieces(folder, args.pieces, list(data), args.recordings)
             rows = results.rows(results.keys)
             write_formats(folder, args, rows)
     except (OptionError, OtherRunError) as e:

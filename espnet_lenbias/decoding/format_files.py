@@ -8,14 +8,10 @@ those of both.
 """
 
 import argparse
-import hashlib
-import os
-import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from urllib.parse import quote
 
 from espnet_lenbias.decoding.format_lines import (
     ctm_lines,
@@ -26,7 +22,7 @@ from espnet_lenbias.decoding.format_lines import (
 from espnet_lenbias.decoding.format_list import note_files, noted_files, remove_files
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import ResultRow
-from espnet_lenbias.decoding.plain_files import replace_file
+from espnet_lenbias.decoding.plain_files import file_name, replace_file
 from espnet_lenbias.decoding.transcript import (
     Transcript,
     recordings_of,
@@ -43,9 +39,6 @@ _SUBTITLES = {SRT: srt_lines, VTT: vtt_lines}
 
 # What the names of files of other formats end in.
 _OF_ALL = {CTM: ".ctm", TRN: ".trn", JSON: ".jsonl"}
-
-# Bytes of the name of a file, without its ending.
-_LONGEST_NAME = 255 - len(".srt")
 
 # What JSON tells of the options.
 _TOLD = (
@@ -66,7 +59,8 @@ def write_formats(
 
     Args:
         folder: The output folder.
-        args: The options, with the pieces of recordings as `pieces`, if any.
+        args: The options, with the pieces of recordings as `pieces`, if any, and as
+            `recordings` what has a transcript without pieces, too.
         rows: Of all utterances in the order of the data; empty ones of those that
             could not be decoded.
 
@@ -102,7 +96,7 @@ def _asked_for(
         for file, lines in _files(args, of_all, rank, speaker, formats):
             yield f"{rank}best_recog/{file}", lines
     if args.pieces:
-        recordings = recordings_of(args.pieces, of_all)
+        recordings = recordings_of(args.pieces, of_all, args.recordings)
         for file, lines in _files(args, recordings, 1, speaker, args.formats):
             yield f"{RECORDINGS}/1best_recog/{file}", lines
 
@@ -127,8 +121,8 @@ def _files(
         if name in _SUBTITLES:
             lines_of = _SUBTITLES[name]
             for transcript in transcripts:
-                file = f"{name}{speaker}/{file_name(transcript.key)}.{name}"
-                yield file, lines_of(transcript, rank)
+                file = f"{file_name(transcript.key, '.' + name)}.{name}"
+                yield f"{name}{speaker}/{file}", lines_of(transcript, rank)
         elif name == CTM:
             of_each = (ctm_lines(transcript, rank) for transcript in transcripts)
             yield f"text{speaker}{_OF_ALL[name]}", chain.from_iterable(of_each)
@@ -136,27 +130,6 @@ def _files(
             yield f"text{speaker}{_OF_ALL[name]}", _trn_lines(args, transcripts, rank)
         elif rank == 1:  # JSON, which holds all ranks
             yield f"text{speaker}{_OF_ALL[name]}", _json_lines(args, transcripts)
-
-
-def file_name(key: str) -> str:
-    """Return a key as the name of a file: `/` and a first `.` as in addresses.
-
-    So are letters that no file name can have where the locale is that of another
-    language. Of a key that is longer than names of files may be, the beginning, and a
-    number that tells it from others.
-    """
-    name = key.replace("%", "%25").replace("/", "%2F")
-    name = f"%2E{name[1:]}" if name.startswith(".") else name
-    try:
-        os.fsencode(name)
-    except UnicodeEncodeError:
-        name = quote(name, safe=string.printable)
-    encoded = name.encode(errors="surrogateescape")
-    if len(encoded) <= _LONGEST_NAME:
-        return name
-    digest = hashlib.sha256(encoded).hexdigest()[:16]
-    beginning = encoded[: _LONGEST_NAME - len(digest) - 1]
-    return f"{beginning.decode(errors='ignore')}-{digest}"
 
 
 def named_speakers(args: argparse.Namespace) -> Mapping[str, str]:

@@ -11,7 +11,10 @@ RECORDINGS = "recordings"
 
 
 def join_pieces(
-    folder: Path, segments: Mapping[str, Segment], keys: Iterable[str]
+    folder: Path,
+    segments: Mapping[str, Segment],
+    keys: Iterable[str],
+    recordings: Iterable[str] = (),
 ) -> None:
     """Write the texts of recordings, each its pieces' in the order of time.
 
@@ -22,11 +25,13 @@ def join_pieces(
         folder: The results of the pieces.
         segments: The pieces; none: nothing is written.
         keys: Those that were decoded.
+        recordings: They have a line even where they have no pieces; see
+            :func:`espnet_lenbias.options.segments.by_recording`.
 
     Raises:
         OSError: Names a file that cannot be read or written.
     """
-    pieces = by_recording(segments, keys)
+    pieces = by_recording(segments, keys, recordings)
     if not pieces:
         return
     for path in sorted(folder.glob("1best_recog/text*")):

@@ -37,6 +37,7 @@ COPIES = "audio"
 # Digits of what tells a copy's source, and names that end in them.
 _MARK = 8
 MARKED = "[0-9a-f]" * _MARK + ".flac"
+AN_ENDING = f"-{'0' * _MARK}.flac"
 
 # Parts of audio, (samples,) each.
 Blocks = Generator[np.ndarray, None, None]

@@ -4,17 +4,22 @@ No link is followed below the folder: who can write there could have one of them
 any file of the person that runs the tool. The folder itself may be a link.
 """
 
+import hashlib
 import os
 import secrets
 import stat
+import string
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Literal, TextIO
+from urllib.parse import quote
 
 # Names of drafts: what they begin with, and how many random bytes follow in hex.
 _DRAFT, _RANDOM = ".draft-", 8
+
+_LONGEST_NAME = 255  # bytes of the name of a file
 
 # A pipe in place of a file would keep the tool waiting for its other end.
 _PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK
@@ -104,6 +109,32 @@ def whole_file(folder: Path, name: str) -> Iterator[Path]:
         with suppress(OSError):
             draft.unlink()
         raise
+
+
+def file_name(key: str, ending: str = "") -> str:
+    """Return a key as the name of a file: `/` and a first `.` as in addresses.
+
+    So are letters that no file name can have where the locale is that of another
+    language. Of a key that is longer than names of files may be, the beginning, and a
+    number that tells it from others.
+
+    Args:
+        key: Of an utterance, or a recording.
+        ending: What will follow, which leaves so much less room.
+    """
+    name = key.replace("%", "%25").replace("/", "%2F")
+    name = f"%2E{name[1:]}" if name.startswith(".") else name
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        name = quote(name, safe=string.printable)
+    encoded = name.encode(errors="surrogateescape")
+    longest = _LONGEST_NAME - len(ending)
+    if len(encoded) <= longest:
+        return name
+    digest = hashlib.sha256(encoded).hexdigest()[:16]
+    beginning = encoded[: longest - len(digest) - 1]
+    return f"{beginning.decode(errors='ignore')}-{digest}"
 
 
 def is_own_folder(path: Path) -> bool:

@@ -1,6 +1,5 @@
 """Audio files of any kind prepared for decoding: as the model takes them, and cut."""
 
-import os
 import sys
 from collections.abc import Container, Mapping
 from pathlib import Path
@@ -8,13 +7,10 @@ from pathlib import Path
 from tqdm import tqdm
 
 from espnet_lenbias.decoding.cutting import CutOptions
-from espnet_lenbias.decoding.plain_audio import COPIES, plain_audio
+from espnet_lenbias.decoding.plain_audio import AN_ENDING, COPIES, plain_audio
+from espnet_lenbias.decoding.plain_files import file_name
 from espnet_lenbias.decoding.segment import cut_recording, segment_line
 from espnet_lenbias.options.audio_files import seconds_of
-
-# Bytes of the name of a transcript: with the ending of a file, and with the place of a
-# piece, it is no longer than names of files may be.
-_LONGEST_NAME = 255 - len("-0000000-0000000.jsonl")
 
 
 def prepared(
@@ -35,14 +31,9 @@ def prepared(
     """
     ready, failures = {}, []
     for name, path in tqdm(files.items(), "audio", unit="file", disable=_no_bar()):
-        if len(os.fsencode(name)) > _LONGEST_NAME:
-            failures.append(
-                f"{path}: {name[:40]}..., as its transcript would be called, is too "
-                "long for the name of a file: rename it, so that no other is called alike"
-            )
-            continue
+        copy = f"{COPIES}/{file_name(name, AN_ENDING)}"
         try:
-            ready[name], done = plain_audio(path, rate, folder, f"{COPIES}/{name}")
+            ready[name], done = plain_audio(path, rate, folder, copy)
         except ValueError as e:
             failures.append(str(e))
             continue

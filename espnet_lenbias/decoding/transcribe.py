@@ -122,6 +122,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
             # a run that is refused leaves copies and lists of what has been decoded
             setattr(args, DATA, [(str(folder / SCP), "speech", "sound")])
             args.segments = str(folder / SEGMENTS)
+            args.recordings = list(files)
             check_journal(folder / JOURNAL, run_options(args))
             ready, failures = prepared(files, rate, folder)
             pieces = cut_at_silences(ready, cut_options)
@@ -256,7 +257,7 @@ def _show(
     """Print the texts, with times where they are asked for, and where they are."""
     for speaker in speakers_in(rows.values()):
         pieces = [transcript_of(key, row, 1, speaker) for key, row in rows.items()]
-        for transcript in recordings_of(args.pieces, pieces):
+        for transcript in recordings_of(args.pieces, pieces, args.recordings):
             name = transcript.key + speaker
             timed = [
                 f"  {clock(cue.start)} --> {clock(cue.end)}  {' '.join(cue.lines)}"

@@ -105,18 +105,22 @@ def transcript_of(
 
 
 def recordings_of(
-    segments: Mapping[str, Segment], transcripts: Iterable[Transcript]
+    segments: Mapping[str, Segment],
+    transcripts: Iterable[Transcript],
+    recordings: Iterable[str] = (),
 ) -> list[Transcript]:
-    """Return the transcripts of recordings, in the order of their first pieces.
+    """Return the transcripts of recordings.
 
     Args:
         segments: The pieces, by utterance.
         transcripts: Of the pieces; others are left out.
+        recordings: They have one even where they have no pieces; see
+            :func:`espnet_lenbias.options.segments.by_recording`.
     """
     said = {transcript.key: transcript for transcript in transcripts}
     return [
         _joined(recording, [(segments[key], said[key]) for key in keys])
-        for recording, keys in by_recording(segments, said).items()
+        for recording, keys in by_recording(segments, said, recordings).items()
     ]
 
 

@@ -159,6 +159,7 @@ def parse(
         checked = check_posteriors(args.search, args.search_conf, of_nbest, options)
         options.update(vars(checked))
         options["pieces"] = {}  # of recordings: a run reads them from `segments`
+        options["recordings"] = []  # with a line even if they have no pieces
         options["formats"] = check_formats(options["formats"], options)
         _check_files(options)
     except (ValueError, OSError) as e:

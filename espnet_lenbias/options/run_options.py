@@ -25,6 +25,7 @@ _NOT_RESULTS = {
     "num_workers",
     "output_dir",
     "pieces",  # of segments
+    "recordings",  # of them
     "segments",  # whose lines are compared one by one
 }
 

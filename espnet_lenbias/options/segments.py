@@ -6,7 +6,6 @@ has a line for each recording. An end of -1 is that of the recording.
 
 import argparse
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -84,22 +83,25 @@ def segments_of(args: argparse.Namespace) -> dict[str, Segment]:
 
 
 def by_recording(
-    segments: Mapping[str, Segment], keys: Iterable[str]
+    segments: Mapping[str, Segment],
+    keys: Iterable[str],
+    recordings: Iterable[str] = (),
 ) -> dict[str, list[str]]:
     """Return the pieces of each recording in the order of time.
 
     Args:
         segments: All pieces.
-        keys: Of utterances, of which others are left out; recordings are in the order of
-            the first piece of theirs.
+        keys: Of utterances, of which others are left out.
+        recordings: They come first, in this order, whether they have pieces or not;
+            others follow in the order of the first piece of theirs.
     """
-    pieces: dict[str, list[str]] = defaultdict(list)
+    pieces: dict[str, list[str]] = {recording: [] for recording in recordings}
     for key in keys:
         if key in segments:
-            pieces[segments[key].recording].append(key)
+            pieces.setdefault(segments[key].recording, []).append(key)
     for of_one in pieces.values():
         of_one.sort(key=lambda key: (segments[key].start, segments[key].end))
-    return dict(pieces)
+    return pieces
 
 
 def cut_data(data: Sequence[tuple[str, str, str]]) -> tuple[str, str]:

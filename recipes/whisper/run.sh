@@ -108,7 +108,9 @@ if runs 4; then
         for beam in $rival_beams; do
             for s in $sets; do
                 say "$r, beam $beam, $s"
-                "$PYTHON" -m local.rival "$r" "$used/$s/wav.scp" "$dir/${r}_beam$beam/$s" --beam_size "$beam" "${rival_options[@]}"
+                row=$dir/${r}_beam$beam/$s status=0
+                "$PYTHON" -m local.rival "$r" "$used/$s/wav.scp" "$row" --beam_size "$beam" "${rival_options[@]}" || status=$?
+                if [ $status -eq 3 ]; then failed_logs+=("$row/failed"); elif [ $status -ne 0 ]; then exit $status; fi
             done
         done
     done

@@ -15,9 +15,10 @@ import webvtt
 
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding import drop_in, result_rows
-from espnet_lenbias.decoding.format_files import file_name, write_formats
+from espnet_lenbias.decoding.format_files import write_formats
 from espnet_lenbias.decoding.format_lines import clock
 from espnet_lenbias.decoding.format_list import LIST
+from espnet_lenbias.decoding.plain_files import file_name
 from espnet_lenbias.decoding.transcript import transcript_of
 from espnet_lenbias.options import decoding as options_of_decoding
 from espnet_lenbias.options.decoding import get_parser, parse
@@ -83,6 +84,7 @@ def args(tmp_path):
         formats=list(FORMATS),
         nbest=2,
         pieces={},
+        recordings=[],
         search="explicit_length",
         beam_size=4,
         times=True,

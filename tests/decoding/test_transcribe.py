@@ -96,6 +96,7 @@ def test_from_files_to_texts_and_again(audio, tmp_path, capsys, monkeypatch):
     assert at_8_khz.startswith("NINETEEN BOO")
     texts = {"nineteen-boots": at_8_khz, "walter": TEXTS[WALTER]}
     assert out.splitlines() == [
+        "broken: ",
         *(f"{name}: {text}" for name, text in texts.items()),
         f"in {tmp_path}/out/recordings/1best_recog",
     ]
@@ -108,11 +109,13 @@ def test_from_files_to_texts_and_again(audio, tmp_path, capsys, monkeypatch):
     assert ": left out, for their names are none of audio: .txt (1); a file" in err
     written = files(tmp_path / "out")
     text = written["recordings/1best_recog/text"].decode()
-    assert text == "".join(f"{name} {text}\n" for name, text in texts.items())
+    whole = "".join(f"{name} {text}\n" for name, text in texts.items())
+    assert text == f"broken \n{whole}"  # which could not be read
     lines = written["recordings/1best_recog/text.jsonl"].splitlines()
     found = {o["key"]: (o["text"], o["audio"]) for o in map(json.loads, lines)}
     (copy,) = (tmp_path / "out" / "audio").iterdir()
     assert found == {
+        "broken": (None, None),
         "nineteen-boots": (at_8_khz, str(copy)),
         "walter": (TEXTS[WALTER], f"{audio}/walter.flac"),
     }
@@ -156,17 +159,18 @@ def test_what_a_file_of_16_bits_cannot_hold(spoilt, message, tmp_path):
     assert not list(tmp_path.rglob("*.flac"))
 
 
-def test_a_name_that_is_too_long_costs_no_other(audio, capsys):
-    path = audio / f"{'m' * 240}.wav"
+def test_a_name_is_as_long_as_names_of_files_are(audio, capsys):
+    path = audio / f"{'m' * 250}.wav"
     shutil.copy(speech(BOOTS), path)
+    (audio / "out").mkdir()
     files, failures = prepared(
-        {path.stem: path, "walter": audio / "walter.flac"}, 16000, audio / "out"
+        {path.stem: path, "walter": audio / "walter.flac"}, 8000, audio / "out"
     )
-    assert list(files) == ["walter"]
-    (failure,) = failures
-    assert failure.startswith(
-        f"{path}: {'m' * 40}..., as its transcript would be called"
-    )
+    assert not failures
+    beginning = "m" * (255 - len("-0123456789abcdef-01234567.flac"))
+    assert files[path.stem].name.startswith(f"{beginning}-")
+    assert len(files[path.stem].name) == 255
+    assert soundfile.info(files[path.stem]).samplerate == 8000
 
 
 def test_a_long_file_that_is_damaged_is_left_to_its_decoding(tmp_path, monkeypatch):
@@ -238,6 +242,7 @@ def test_a_long_file_is_cut_at_silences(packed, tmp_path, monkeypatch, capsys):
     assert [line.partition(":")[0] for line in out.splitlines()[:-1]] == [
         "long",
         "short",
+        "silent",
     ]
     assert f"silent: there is no speech in {tmp_path}/audio/silent.wav\n" in err
     lines = (tmp_path / "out" / "transcribe.segments").read_text().splitlines()
@@ -251,7 +256,8 @@ def test_a_long_file_is_cut_at_silences(packed, tmp_path, monkeypatch, capsys):
     texts = (tmp_path / "out" / "1best_recog" / "text").read_text().splitlines()
     words = [w for line in texts for w in line.split()[1:] if line.startswith("long-")]
     assert found["long"]["text"].split() == words
-    assert found["long"]["duration"] == 12.0
+    assert found["long"]["duration"] == found["silent"]["duration"] == 12.0
+    assert (path.with_name("text")).read_text().endswith("\nsilent \n")
     assert [path.read_text() for path in own] == ["a person's own\n"] * 2
 
 
@@ -554,7 +560,9 @@ def test_times_are_shown_where_they_are_known(capsys):
         "x-1": Segment("x", "x.wav", 61.0, 62.0),
         "y-0": Segment("y", "y.wav", 0.0, 1.0),
     }
-    transcribe._show(argparse.Namespace(pieces=segments), Path("o"), rows)
+    transcribe._show(
+        argparse.Namespace(pieces=segments, recordings=[]), Path("o"), rows
+    )
     assert capsys.readouterr().out == (
         "x:\n  00:00:00.600 --> 00:00:02.100  once upon\n"
         "  00:01:01.000 --> 00:01:02.000  a time\ny: \n"

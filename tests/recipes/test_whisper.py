@@ -52,7 +52,8 @@ def _local(name: str, *arguments: object) -> subprocess.CompletedProcess:
         try:
             _module(name).main()
         except SystemExit as e:
-            status, error = 1, str(e)
+            is_message = isinstance(e.code, str)  # as Python takes it
+            status, error = (1, e.code) if is_message else (e.code, "")
     return subprocess.CompletedProcess(arguments, status, said.getvalue(), error)
 
 
@@ -291,6 +292,39 @@ def test_results_of_another_run_of_a_rival_are_refused(english, tmp_path, monkey
     assert (out / "1best_recog/text").read_text() == text
 
 
+def test_audio_that_cannot_be_read_costs_no_other(
+    english, tmp_path, monkeypatch, capsys
+):
+    """It has empty lines, and is decoded once it is there again."""
+    monkeypatch.setitem(sys.modules, "local.pack", _module("pack"))
+    (tmp_path / "a.wav").write_bytes(b"RIFF")
+    write_noise(tmp_path / "b.wav", 0.5)
+    scp = tmp_path / "wav.scp"
+    scp.write_text("".join(f"{k} {tmp_path / k}.wav\n" for k in ("a", "gone", "b")))
+    out = tmp_path / "row" / "set"
+    command = ("openai", scp, out, "--checkpoint", english, "--beam_size", 1)
+    first = _local("rival", *command)
+    assert first.returncode == 3
+    said = capsys.readouterr().err.splitlines()[-2:]
+    assert said[0].startswith(f"failed: a: Error opening '{tmp_path}/a.wav'")
+    assert said[1].startswith("failed: gone: ")
+    assert (out / "failed").read_text().splitlines() == said
+
+    def lines(name):
+        return (out / "1best_recog" / name).read_text().splitlines()
+
+    assert lines("text")[:2] == lines("token_int")[:2] == ["a ", "gone "]
+    assert lines("score")[:2] == ["a nan", "gone nan"]
+    assert lines("text")[2].startswith("b ")
+    write_noise(tmp_path / "a.wav", 0.5)
+    write_noise(tmp_path / "gone.wav", 0.5)
+    again = _local("rival", *command)
+    assert again.returncode == 0
+    assert "1 of 3 utterances are decoded already" in again.stdout
+    assert sorted(line.split()[0] for line in lines("audio")) == ["a", "b", "gone"]
+    assert (out / "failed").read_text() == ""
+
+
 def test_a_run_of_faster_whisper_is_that_of_its_model(tmp_path):
     rival = _module("rival")
     folder = tmp_path / "faster"
@@ -338,6 +372,12 @@ def test_all_take_turns_at_a_clip(speed):
     warm_up = [("a", 0), ("b", 0)]
     assert calls == [*warm_up, *2 * [("a", 0), ("b", 0), ("a", 1), ("b", 1)]]
     assert turns == {key: 2 * [2 * [(1.0, 2.0, 3.0)]] for key in contestants}
+
+
+def test_a_clip_that_cannot_be_read_is_named(speed, tmp_path):
+    (tmp_path / "a.wav").write_bytes(b"RIFF")
+    with pytest.raises(SystemExit, match=rf"speed.py: .*: mend {tmp_path}/a.wav"):
+        speed.read_clip(str(tmp_path / "a.wav"))
 
 
 def test_times_are_medians_of_rounds_and_means_of_clips(speed):

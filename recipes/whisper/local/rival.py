@@ -2,7 +2,8 @@
 
 Both start from the same prompt, and hear the first 30 s, without time stamps. Started
 again, this decodes what is missing; results of another model, beam, option or version of
-the program are refused.
+the program are refused. An utterance whose audio cannot be read has empty lines and is
+named in the file `failed` and at the end, where the status is then 3; it is tried again.
 """
 
 import argparse
@@ -29,6 +30,8 @@ PRECISIONS = {False: "float32", True: "float16"}  # on the CPU, on a GPU
 
 _FILES = ("text", "steps", "score", "token_int", "seconds", "audio")
 
+SOME_FAILED = 3  # the exit status
+
 
 class Output(NamedTuple):
     """What is made of an utterance, by the names of ESPnet's result files."""
@@ -38,6 +41,8 @@ class Output(NamedTuple):
     score: str
     token_int: str
 
+
+_NOTHING = Output("", "0", "nan", "")  # of audio that cannot be read
 
 Decode = Callable[[np.ndarray, int], Output]  # of samples, with this beam size
 
@@ -112,14 +117,30 @@ def main() -> None:
     rival = RIVALS[args.rival](args)
     config = {"row": rival.title, "search": args.rival, "beam_size": args.beam_size}
     (args.out.parent / "decode.yaml").write_text(yaml.safe_dump(config), "utf-8")
+    failures = {}
     for key in tqdm(todo, unit="file", disable=None):
-        samples, _ = soundfile.read(audio[key], dtype="float32")
-        start = time.perf_counter()
-        output = rival.decode(samples[:WINDOW], args.beam_size)
-        seconds = f"{time.perf_counter() - start:.3f}"
-        for name, value in zip(_FILES, (*output, seconds, of[key]), strict=True):
+        values = (*_NOTHING, "", "")  # of no audio: the next run decodes it again
+        try:
+            samples, _ = soundfile.read(audio[key], dtype="float32")
+        except (OSError, soundfile.LibsndfileError) as e:
+            failures[key] = " ".join(str(e).split())
+        else:
+            start = time.perf_counter()
+            output = rival.decode(samples[:WINDOW], args.beam_size)
+            values = (*output, f"{time.perf_counter() - start:.3f}", of[key])
+        for name, value in zip(_FILES, values, strict=True):
             with (results / name).open("a", encoding="utf-8") as f:
                 f.write(f"{key} {value}\n")
+    report_failures(args.out / "failed", failures)
+
+
+def report_failures(path: Path, failures: Mapping[str, str]) -> None:
+    """Write why utterances are not decoded, and end with status 3 if there are any."""
+    lines = [f"failed: {key}: {why}\n" for key, why in failures.items()]
+    path.write_text("".join(lines), "utf-8")
+    sys.stderr.writelines(lines)
+    if failures:
+        sys.exit(SOME_FAILED)
 
 
 def run_of(args: argparse.Namespace) -> dict[str, str]:

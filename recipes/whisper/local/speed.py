@@ -82,15 +82,21 @@ def get_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def read_clip(path: str) -> np.ndarray:
+    """Return what Whisper hears of a file, (samples,); exit where there is none."""
+    try:
+        return soundfile.read(path, dtype="float32")[0][:WINDOW]
+    except (OSError, soundfile.LibsndfileError) as e:
+        why = " ".join(str(e).split())
+        sys.exit(f"speed.py: {why}: mend {path}, or start again from stage 1")
+
+
 def main() -> None:
     """Run the command; see the module's docstring."""
     keep_freed_memory()  # as the tools do
     args = get_parser().parse_args()
     files = [path for scp in args.wav_scp for path in read_text(scp).values()]
-    clips = [
-        soundfile.read(path, dtype="float32")[0][:WINDOW]
-        for path in spread(files, args.clips)
-    ]
+    clips = [read_clip(path) for path in spread(files, args.clips)]
     contestants = {**rows(args), **rivals(args)}
     turns = take_turns(contestants, clips, args.rounds)
     lines = list(summed(turns))
