@@ -21,7 +21,7 @@ from espnet_lenbias.inference.audio_checks import (
     short_audio_named,
 )
 from espnet_lenbias.inference.encoding import encode_alone, padded
-from espnet_lenbias.inference.search_option import SpeechSearchOptionMixin
+from espnet_lenbias.inference.speech_option import SpeechSearchOptionMixin
 from espnet_lenbias.inference.whisper_results import without_primer
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.train_config import train_config

@@ -11,18 +11,12 @@ import torch
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import Hypothesis as EspnetHypothesis
-from espnet_lenbias.inference.audio_checks import (
-    Audio,
-    Samples,
-    check_audio,
-    short_audio_named,
-)
+from espnet_lenbias.inference.audio_checks import Samples
 from espnet_lenbias.inference.ctc_checks import check_ctc, check_ctc_precision
 from espnet_lenbias.inference.model_checks import (
     check_labels,
     check_place,
     check_quantisation,
-    network_of,
 )
 from espnet_lenbias.inference.model_loading import (
     broken_files_named,
@@ -32,7 +26,7 @@ from espnet_lenbias.inference.nbest import Lengths, decided
 from espnet_lenbias.inference.times import check_can_tell_times
 from espnet_lenbias.inference.use_search import check_has_nbest, use_search
 from espnet_lenbias.inference.whisper import whisper_ready_for
-from espnet_lenbias.inference.whisper_results import set_up_whisper, without_primer
+from espnet_lenbias.inference.whisper_results import set_up_whisper
 from espnet_lenbias.inference.word_pieces import check_word_pieces
 from espnet_lenbias.options.espnet_checks import (
     check_espnet_options,
@@ -307,40 +301,3 @@ def _checked_of(search: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
     if search != ESPNET:
         return options
     return {key: value for key, value in options.items() if key != "batch_size"}
-
-
-class SpeechSearchOptionMixin(SearchOptionMixin):
-    """:class:`SearchOptionMixin` for a class that hears audio of any length."""
-
-    def __call__(self, speech: Audio, *args: Any, **kwargs: Any) -> Any:
-        """Decode one utterance.
-
-        Args:
-            speech: (samples,).
-            *args: What ESPnet's object takes beside it.
-            **kwargs: Likewise.
-
-        Returns:
-            The n-best list, (text, tokens, token ids, hypothesis) each, best first.
-
-        Raises:
-            AudioError: The utterance is empty, too short, or holds NaN or infinity.
-        """
-        check_audio(speech)
-        samples = self._samples(speech)
-        decode = super(SearchOptionMixin, self).__call__  # ESPnet's
-
-        def without_prompt() -> Any:
-            results = decode(samples, *args, **kwargs)
-            # with ESPnet's own search its results are left as they are
-            return results if self.search == ESPNET else without_primer(self, results)
-
-        with short_audio_named(samples, self._encode):
-            return self._decided(without_prompt, partial(len, samples))
-
-    def _encode(self, speech: torch.Tensor) -> None:
-        """Encode an utterance, (samples,), to see whether it can be."""
-        speech = speech.to(self.device, getattr(torch, self.dtype)).unsqueeze(0)
-        network_of(self).encode(
-            speech, torch.tensor([speech.size(1)], device=self.device)
-        )

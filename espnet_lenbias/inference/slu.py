@@ -6,8 +6,8 @@ import torch
 from espnet2.bin import slu_inference as espnet_slu
 
 from espnet_lenbias.inference.audio_checks import Audio
-from espnet_lenbias.inference.search_option import SpeechSearchOptionMixin
 from espnet_lenbias.inference.source_text import checked_ids
+from espnet_lenbias.inference.speech_option import SpeechSearchOptionMixin
 
 
 class Speech2Understand(SpeechSearchOptionMixin, espnet_slu.Speech2Understand):

@@ -6,7 +6,7 @@ from typing import Any
 from espnet2.bin import st_inference as espnet_st
 
 from espnet_lenbias.inference.ctc_checks import check_st_ctc
-from espnet_lenbias.inference.search_option import SpeechSearchOptionMixin
+from espnet_lenbias.inference.speech_option import SpeechSearchOptionMixin
 
 
 class Speech2Text(SpeechSearchOptionMixin, espnet_st.Speech2Text):

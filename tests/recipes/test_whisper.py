@@ -2,10 +2,12 @@
 
 import contextlib
 import csv
-import importlib.util
+import importlib
 import io
 import subprocess
 import sys
+import types
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -35,12 +37,23 @@ pytest.importorskip(
 RECIPE = Path(__file__).parents[2] / "recipes" / "whisper"
 
 
+@pytest.fixture(autouse=True)
+def local() -> Iterator[None]:
+    """Have `local` be the recipe's: packages of other recipes have this name, too."""
+    package = types.ModuleType("local")
+    package.__path__ = [str(RECIPE / "local")]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [n for n in sys.modules if n.partition(".")[0] == "local"]:
+            patch.delitem(sys.modules, name)
+        patch.setitem(sys.modules, "local", package)
+        yield
+        for name in [n for n in sys.modules if n.startswith("local.")]:
+            del sys.modules[name]
+
+
 def _module(name: str):
-    """Import a module of the recipe, whose package has the name of others'."""
-    spec = importlib.util.spec_from_file_location(name, RECIPE / f"local/{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """Import a module of the recipe."""
+    return importlib.import_module(f"local.{name}")
 
 
 def _local(name: str, *arguments: object) -> subprocess.CompletedProcess:
@@ -266,8 +279,7 @@ def test_a_rival_that_was_killed_goes_on(tmp_path):
     assert rival.already_done(tmp_path, {"a": "x"}) == set()
 
 
-def test_results_of_another_run_of_a_rival_are_refused(english, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "local.pack", _module("pack"))
+def test_results_of_another_run_of_a_rival_are_refused(english, tmp_path):
     scp = tmp_path / "wav.scp"
     scp.write_text(f"a {write_noise(tmp_path / 'a.wav', 0.5)}\n")
     model = tmp_path / "model.pt"
@@ -292,11 +304,8 @@ def test_results_of_another_run_of_a_rival_are_refused(english, tmp_path, monkey
     assert (out / "1best_recog/text").read_text() == text
 
 
-def test_audio_that_cannot_be_read_costs_no_other(
-    english, tmp_path, monkeypatch, capsys
-):
+def test_audio_that_cannot_be_read_costs_no_other(english, tmp_path, capsys):
     """It has empty lines, and is decoded once it is there again."""
-    monkeypatch.setitem(sys.modules, "local.pack", _module("pack"))
     (tmp_path / "a.wav").write_bytes(b"RIFF")
     write_noise(tmp_path / "b.wav", 0.5)
     scp = tmp_path / "wav.scp"
@@ -354,9 +363,7 @@ def test_a_rival_that_is_not_installed(english, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def speed(monkeypatch):
-    """The module, with the one that it imports."""
-    monkeypatch.setitem(sys.modules, "local.rival", _module("rival"))
+def speed():
     return _module("speed")
 
 

@@ -35,7 +35,7 @@ from espnet_lenbias.report.tables import (
     write_csv,
     write_text,
 )
-from local.rival import RIVALS, Rival, add_model
+from local.rivals import RIVALS, Rival, add_model
 
 
 class Turn(NamedTuple):
