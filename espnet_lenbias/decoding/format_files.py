@@ -19,7 +19,12 @@ from espnet_lenbias.decoding.format_lines import (
     srt_lines,
     vtt_lines,
 )
-from espnet_lenbias.decoding.format_list import note_files, noted_files, remove_files
+from espnet_lenbias.decoding.format_list import (
+    note_files,
+    noted_files,
+    remove_files,
+    set_aside,
+)
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import ResultRow
 from espnet_lenbias.decoding.plain_files import file_name, replace_file
@@ -73,6 +78,7 @@ def write_formats(
     names = {name for name, _ in files}
     if not (before or names):
         return
+    set_aside(folder, names - before)
     # before the files: a run that is killed among them has written some
     note_files(folder, before | names)
     for name, lines in files:

@@ -1,10 +1,13 @@
 """Which files of formats a run has written: these, and no others, go in the next one.
 
-A person's own files, such as edited subtitles, may lie beside them.
+A person's own files, such as edited subtitles, may lie beside them, or in their place.
 """
 
+import logging
+import os
 import re
 from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
@@ -48,6 +51,23 @@ def noted_files(folder: Path) -> set[str]:
     except FileNotFoundError:
         return set()
     return {name for name in names if _FORMAT_FILE.fullmatch(name)}
+
+
+def set_aside(folder: Path, names: Iterable[str]) -> None:
+    """Give a person's own files other names, which stand where files will be written.
+
+    Args:
+        folder: The output folder.
+        names: Of the files that will be, below the folder; no run has written them yet.
+
+    Raises:
+        OSError: Names a file that cannot be renamed.
+    """
+    for path in _own_files(folder, names):
+        others = (path.with_name(f"{path.name}.{n}") for n in count(1))
+        other = next(o for o in others if not os.path.lexists(o))
+        path.rename(other)
+        logging.warning(f"{path} was there, of no run: it is {other} now")
 
 
 def remove_files(folder: Path, names: Iterable[str]) -> None:

@@ -1,5 +1,6 @@
 """Audio files that a person names, by themselves or by a folder; no torch here."""
 
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -30,6 +31,8 @@ _OF_FFMPEG = {
 }
 SUFFIXES = _OF_SOUNDFILE | _OF_FFMPEG
 
+_DIGITS = 8  # of the number that tells a file from others
+
 # What `transcribe` decodes, in its output folder, where a person's own `wav.scp` may be.
 SCP = "transcribe.scp"
 SEGMENTS = "transcribe.segments"
@@ -45,7 +48,8 @@ def named_audio(paths: Sequence[Path], results: Path) -> dict[str, Path]:
     """Return the audio files that are named, each with a name for its transcript.
 
     A file is called by its name without the ending; where two would be called alike, by
-    the whole name, and then by the whole path.
+    the whole name, and then by the whole path, at last with a number that tells it from
+    others.
 
     Args:
         paths: Files, and folders that are searched recursively.
@@ -57,7 +61,7 @@ def named_audio(paths: Sequence[Path], results: Path) -> dict[str, Path]:
     """
     files = list(dict.fromkeys(file.absolute() for file in _files(paths, results)))
     names: dict[str, Path] = {}
-    for name_of in (_stem, _name, _whole_path):
+    for name_of in (_stem, _name, _whole_path, _numbered_path):
         called: dict[str, list[Path]] = {}
         for file in files:
             called.setdefault(name_of(file), []).append(file)
@@ -65,10 +69,6 @@ def named_audio(paths: Sequence[Path], results: Path) -> dict[str, Path]:
         alike = [group for n, group in called.items() if len(group) > 1 or n in names]
         names |= {n: g[0] for n, g in called.items() if g not in alike}
         files = [file for group in alike for file in group]
-    if files:
-        raise OptionError(
-            f"FILE: {' and '.join(map(str, files))} would have the same name: rename one"
-        )
     return dict(sorted(names.items()))
 
 
@@ -176,6 +176,12 @@ def _name(path: Path) -> str:
 
 def _whole_path(path: Path) -> str:
     return _as_key("-".join(path.parts[1:]))
+
+
+def _numbered_path(path: Path) -> str:
+    """Return the path as a name, told from `a-b` where it is `a b`."""
+    digest = hashlib.sha256(os.fsencode(path)).hexdigest()
+    return f"{_whole_path(path)}-{digest[:_DIGITS]}"
 
 
 def _as_key(name: str) -> str:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from espnet_lenbias.decoding.plain_files import open_plain
 from espnet_lenbias.errors import OtherRunError
+from espnet_lenbias.options.run_options import is_same
 
 # File below the output folder -> an utterance's value in it, e.g. 1best_recog/text.
 ResultRow = Mapping[str, str]
@@ -178,7 +179,7 @@ def _check_options(
     changes = [
         f"{key} was {old.get(key)}, is {new.get(key)}"
         for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key)
+        if not is_same(old.get(key), new.get(key))
     ]
     if changes:
         raise OtherRunError(

@@ -5,6 +5,7 @@ from collections.abc import Iterator, KeysView, Mapping
 import numpy as np
 import soundfile
 
+from espnet_lenbias.options.audio_files import read_stretch
 from espnet_lenbias.options.segments import Segment
 
 
@@ -27,10 +28,8 @@ class PieceReader(Mapping[str, tuple[int, np.ndarray]]):
     def __getitem__(self, key: str) -> tuple[int, np.ndarray]:
         piece = self._segments[key]
         with soundfile.SoundFile(piece.file) as f:
-            start = round(piece.start * f.samplerate)
-            stop = round(piece.end * f.samplerate)
-            f.seek(min(start, f.frames))
-            return f.samplerate, f.read(max(0, stop - start), dtype=self._dtype)
+            samples = read_stretch(f, piece.start, piece.end, dtype=self._dtype)
+            return f.samplerate, samples
 
     def keys(self) -> KeysView[str]:
         """Return the utterances; a Mapping's own would read audio to find one."""

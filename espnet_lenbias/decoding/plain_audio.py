@@ -49,12 +49,18 @@ _CONTAINERS = (
     "mp3,mpc,mpc8,mpeg,mpegts,nut,ogg,oma,rm,shn,tak,truehd,tta,voc,w64,wav,wtv,wv"
 )
 
+_CAUTIOUSLY = (
+    *("-nostdin", "-v", "error"),
+    *("-protocol_whitelist", "file,pipe", "-format_whitelist", _CONTAINERS),
+)
+
 # In a film sound may begin after the picture, or be missing for a while: silence takes its
 # place, so that times are those of the film.
 _ON_TIME = "aresample=async=1:first_pts=0"
 
-# Kinds whose samples can be read from any place on, exactly.
+# Kinds whose samples can be read from any place on, exactly, but for WAV with GSM in it.
 _SEEKABLE = ("WAV", "WAVEX", "FLAC")
+_NOT_SEEKABLE = "GSM610"
 
 
 def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, str]:
@@ -82,8 +88,12 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
     info = _info(path)
     if info is not None:
         check_audio_file(path)
-        as_it_is = info.format in _SEEKABLE and _fits_a_line(path)
-        if as_it_is and (info.samplerate, info.channels) == (rate, 1):
+        as_it_is = info.format in _SEEKABLE and info.subtype != _NOT_SEEKABLE
+        if (
+            as_it_is
+            and _fits_a_line(path)
+            and (info.samplerate, info.channels) == (rate, 1)
+        ):
             return path, ""
         blocks, done = _soundfile_blocks(path, rate), _changes(info, rate)
     else:
@@ -91,6 +101,8 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
             check_alone(path, None)
         blocks = _ffmpeg_blocks(path, rate)
         done = f"read by ffmpeg, as one channel of {rate} Hz"
+        if _has_more_tracks(path):
+            done += ", and of its audio tracks the first alone"
     source = f"{path.absolute()} {found.st_size} {found.st_mtime_ns} {rate}"
     mark = hashlib.sha256(os.fsencode(source)).hexdigest()[:_MARK]
     marked = f"{name}-{mark}.flac"
@@ -177,8 +189,7 @@ def _ffmpeg_blocks(path: Path, rate: int) -> Blocks:
             f"{path} is no audio that soundfile can read, and ffmpeg, which reads more, "
             "is not installed"
         )
-    command = [ffmpeg, "-nostdin", "-v", "error", "-xerror"]
-    command += ["-protocol_whitelist", "file,pipe", "-format_whitelist", _CONTAINERS]
+    command = [ffmpeg, "-xerror", *_CAUTIOUSLY]
     command += ["-i", f"file:{path}", "-map", "0:a:0", "-af", _ON_TIME]
     command += ["-ac", "1", "-ar", str(rate), "-f", "s16le", "pipe:1"]
     with (
@@ -200,6 +211,16 @@ def _ffmpeg_blocks(path: Path, rate: int) -> Blocks:
                 f"{path} is no audio that soundfile or ffmpeg can read to its end"
                 + (f" ({why[-1]})" if why else "")
             )
+
+
+def _has_more_tracks(path: Path) -> bool:
+    """Tell whether a file has a second audio track, beside the one that is heard."""
+    ffmpeg = shutil.which("ffmpeg")
+    if ffmpeg is None:
+        return False
+    command = [ffmpeg, *_CAUTIOUSLY, "-i", f"file:{path}", "-map", "0:a:1"]
+    nothing = [*command, "-t", "0", "-f", "null", "-"]
+    return subprocess.run(nothing, capture_output=True, check=False).returncode == 0
 
 
 def _write(folder: Path, name: str, rate: int, blocks: Blocks, path: Path) -> None:

@@ -80,6 +80,27 @@ def read_audio(path: Path) -> "np.ndarray":
     return samples
 
 
+def read_stretch(
+    f: soundfile.SoundFile, start: float, end: float | None = None, **how: Any
+) -> "np.ndarray":
+    """Return the samples of an open audio file between two times.
+
+    Args:
+        f: The file, at its beginning.
+        start: In seconds; behind the end of the file there are no samples.
+        end: In seconds; None: that of the file.
+        **how: What ``SoundFile.read`` takes beside their number.
+    """
+    first = min(round(start * f.samplerate), f.frames)
+    last = f.frames if end is None else max(first, round(end * f.samplerate))
+    if f.seekable():
+        f.seek(first)
+        samples: np.ndarray = f.read(last - first, **how)
+    else:  # GSM: each of its frames needs those before
+        samples = f.read(last, **how)[first:]
+    return samples
+
+
 def are_large(samples: Any) -> bool:
     """Tell whether samples are beyond -1 to 1, not by clipping, but by their scale.
 

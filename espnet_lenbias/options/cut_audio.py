@@ -15,6 +15,7 @@ from typing import Any
 import soundfile
 
 from espnet_lenbias.errors import AudioError
+from espnet_lenbias.options.ogg_pages import damaged_at, ends_with_last_page
 from espnet_lenbias.options.several_recordings import BEGINNINGS, check_alone
 
 # From this on, the size of a WAV's samples in its header is no size: what writes into a
@@ -35,9 +36,6 @@ _SIZES = re.compile(
     r"^\s*(?:riff(?: size)?|form|data size)\s*: (\d+) \(should be (\d+)\)",
     re.IGNORECASE | re.MULTILINE,
 )
-# A page of Ogg is no longer; its sixth byte says with this bit that it is the last.
-_OGG_PAGE = 65307
-_OGG_LAST = 4
 
 _ID3 = 10  # bytes of the header of a tag before an MP3
 _MP3_FRAME = 4096  # bytes, of which no frame has more
@@ -138,7 +136,8 @@ def _wav_seconds(path: Path, start: int) -> tuple[float, float]:
                     return untold
                 held = os.fstat(f.fileno()).st_size - body
                 f.seek(body + size + size % 2)
-                if size and not start and _is_no_chunk(f.read(8)):
+                more = held - size > _SLACK * byte_rate
+                if size and more and not start and _is_no_chunk(f.read(8)):
                     raise AudioError(
                         f"{path}: its header says {size / byte_rate:.2f} s, and "
                         f"{held / byte_rate:.2f} s are there, as where a recorder has "
@@ -168,10 +167,8 @@ def _other_seconds(path: Path, info: Any) -> tuple[float, float]:
         AudioError: It is cut off, and does not tell how long it was; or damaged.
     """
     untold = 0.0, 0.0
-    if info.format == "OGG" and not _has_last_page(path):
-        raise AudioError(
-            f"{path}: cut off: its last page is not marked as such: copy or make it anew"
-        )
+    if info.format == "OGG":
+        _check_pages(path)
     held = info.frames / info.samplerate
     if info.format == "NIST":
         with path.open("rb") as f:
@@ -183,6 +180,24 @@ def _other_seconds(path: Path, info: Any) -> tuple[float, float]:
     if sizes is None or not 0 < int(sizes[2]) < int(sizes[1]) < _NO_SIZE:
         return untold
     return held * int(sizes[1]) / int(sizes[2]), held
+
+
+def _check_pages(path: Path) -> None:
+    """Verify that an Ogg file is there to its end, and sound.
+
+    Raises:
+        AudioError: It is cut off, or damaged.
+    """
+    if not ends_with_last_page(path):
+        raise AudioError(
+            f"{path}: cut off: its last page is not marked as such: copy or make it anew"
+        )
+    place = damaged_at(path)
+    if place is not None:
+        raise AudioError(
+            f"{path}: damaged at byte {place}, from where on audio would be missing: copy "
+            "or make it anew"
+        )
 
 
 def _counts_frames(path: Path) -> bool:
@@ -208,12 +223,3 @@ def _n_frames(path: Path) -> int:
         while n_read := len(f.read(2**16, dtype="float32")):
             n_frames += n_read
     return n_frames
-
-
-def _has_last_page(path: Path) -> bool:
-    """Tell whether an Ogg file, Vorbis or Opus, ends with the page that is its last."""
-    with path.open("rb") as f:
-        f.seek(max(0, os.fstat(f.fileno()).st_size - _OGG_PAGE))
-        tail = f.read()
-    page = tail.rfind(b"OggS")
-    return page >= 0 and len(tail) > page + 5 and bool(tail[page + 5] & _OGG_LAST)

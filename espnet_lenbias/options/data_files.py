@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 
 from espnet_lenbias.errors import OptionError
@@ -231,11 +232,15 @@ def read_lines(path: Path) -> dict[str, str]:
     Raises:
         OptionError: There is none, or one twice.
     """
+    content = path.read_bytes()
     try:
-        with path.open(encoding="utf-8", newline="") as f:
-            lines = list(f)
+        lines = list(StringIO(content.decode(), newline=""))
     except UnicodeDecodeError as e:
-        raise OptionError(f"{path} is no text file of lines `key value`") from e
+        number = content.count(b"\n", 0, e.start) + 1
+        raise OptionError(
+            f"{path}, line {number} is no text in UTF-8: name a text file of lines `key "
+            "value`, saved as UTF-8"
+        ) from e
     for number, line in enumerate(lines, 1):
         if line.endswith("\r"):
             raise OptionError(

@@ -3,6 +3,7 @@
 import argparse
 import hashlib
 import os
+import re
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,14 @@ from espnet_lenbias.options.data_files import DATA, KEYED
 # A file up to so many bytes, such as a config, is told from another one by
 # what it holds; a larger one, a model, by its size and time of change.
 _READ = 2**24
+
+# A file as `described`; of several in one value the whole is no file.
+_BY_CONTENT = "sha256"
+_FILE = re.compile(
+    rf"(?P<path>(?:(?! \(\d+ bytes, ).)*) "
+    rf"\((?P<state>\d+ bytes, (?P<how>{_BY_CONTENT}|changed at) \S+)\)",
+    re.DOTALL,
+)
 
 # Options that change where or how fast a run goes, not what it finds.
 _NOT_RESULTS = {
@@ -63,10 +72,27 @@ def described(value: Any) -> str:
     return str(value)
 
 
+def is_same(was: Any, now: Any) -> bool:
+    """Tell whether two values, as :func:`described` has them, are those of one option.
+
+    A file is the same by another path, too: one that has been read whole is known by its
+    content, another one by where it lies.
+    """
+    if was == now:
+        return True
+    if not (isinstance(was, str) and isinstance(now, str)):
+        return False
+    one, other = _FILE.fullmatch(was), _FILE.fullmatch(now)
+    if one is None or other is None or one["state"] != other["state"]:
+        return False
+    paths = os.path.abspath(one["path"]), os.path.abspath(other["path"])
+    return one["how"] == _BY_CONTENT or paths[0] == paths[1]
+
+
 def _state(path: Path) -> str:
     """Return what tells a file from others, and from itself once it has changed."""
     stat = path.stat()
     if stat.st_size > _READ:
         return f"{stat.st_size} bytes, changed at {stat.st_mtime}"
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return f"{stat.st_size} bytes, sha256 {digest[:16]}"
+    return f"{stat.st_size} bytes, {_BY_CONTENT} {digest[:16]}"

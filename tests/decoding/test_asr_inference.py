@@ -558,7 +558,7 @@ def test_no_gpu(transformer_model, wav_scp, tmp_path, capsys, monkeypatch):
         (b"a x.wav\nb y.wav\na\tz.wav\n", ", lines 1 and 3 have the same key a: "),
         (b"a x.wav\n\n", ", line 2 is empty: remove it"),
         (b"", " holds no utterance keys"),
-        (b"RIFF\xe8", " is no text file of lines `key value`"),
+        (b"a b\nRIFF\xe8", ", line 2 is no text in UTF-8: name a text file of lin"),
     ],
 )
 def test_data_that_is_no_list_of_utterances(

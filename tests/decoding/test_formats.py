@@ -177,6 +177,29 @@ def test_what_the_last_command_did_not_ask_for_goes(args, tmp_path):
     assert files(out) == dict.fromkeys(others, "kept")
 
 
+def test_a_persons_own_file_in_the_place_of_one_is_set_aside(args, tmp_path, caplog):
+    own = {"1best_recog/text.trn": "mine", "1best_recog/srt/bob-1.srt": "mine, too"}
+    own["1best_recog/text.trn.1"] = "older"
+    for name, text in own.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    args.formats, args.nbest = ["srt", "trn"], 1
+    for _ in range(2):  # what the first has written is no person's own
+        write_formats(tmp_path, args, {"bob-1": ROWS["bob-1"]})
+        written = files(tmp_path)
+        written.pop("wav.scp", None)
+        assert written == {
+            "1best_recog/text.trn": "--> (bob-bob-1)\n",
+            "1best_recog/text.trn.1": "older",
+            "1best_recog/text.trn.2": "mine",
+            "1best_recog/srt/bob-1.srt": LATE_SRT,
+            "1best_recog/srt/bob-1.srt.1": "mine, too",
+        }
+    said = f"text.trn was there, of no run: it is {tmp_path}/1best_recog/text.trn.2 now"
+    assert said in caplog.text
+    assert len(caplog.records) == 2
+
+
 def test_a_planted_list_of_files_removes_no_others(args, tmp_path):
     """Names that lead elsewhere, or to files that no format has."""
     out = tmp_path / "out"

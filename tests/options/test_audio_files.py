@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import soundfile
 import torch
 
 from espnet_lenbias.options.audio_files import (
     are_large,
     array_warning,
     check_rate,
+    read_stretch,
     scale_warning,
     training_types,
 )
@@ -99,3 +101,26 @@ def test_what_to_do_about_the_rate_of_a_command():
         ValueError, match=r"end with: sox -t wav - -r 16000 -t wav - \|"
     ):
         check_rate("cat a.wav |", 8000, None)
+
+
+@pytest.mark.parametrize("kind", ["WAV", "GSM"])
+@pytest.mark.parametrize(
+    "start, end, first, last",
+    [
+        (0, None, 0, 16000),
+        (0.5, 0.75, 4000, 6000),
+        (1.5, None, 12000, 16000),
+        (3, 4, 0, 0),
+    ],
+)
+def test_a_stretch_is_what_lies_between(kind, start, end, first, last, tmp_path):
+    """In GSM there is no way to it but through what is before."""
+    path = tmp_path / "a.wav"
+    wave = 0.1 * np.random.default_rng(0).standard_normal(16000)
+    soundfile.write(path, wave, 8000, subtype={"WAV": "PCM_16", "GSM": "GSM610"}[kind])
+    whole, _ = soundfile.read(path)
+    with soundfile.SoundFile(path) as f:
+        assert f.seekable() == (kind == "WAV")
+        samples = read_stretch(f, start, end, dtype="float64")
+    last = len(whole) if end is None else last
+    np.testing.assert_array_equal(samples, whole[first:last])

@@ -230,6 +230,7 @@ def test_a_wav_that_goes_on_behind_its_end(tmp_path):
         AudioError, match=r"its header says 1.00 s, and 2.00 s are ther"
     ):
         check_whole(path)
-    for more in (b"LIST\x04\0\0\0abcd", bytes(512)):
+    id3 = b"TAG" + bytes(125)
+    for more in (b"LIST\x04\0\0\0abcd", bytes(512), b"\n", id3):
         path.write_bytes(whole + more)
         check_whole(path)

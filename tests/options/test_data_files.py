@@ -41,7 +41,7 @@ def test_keys_and_what_stands_behind_them(tmp_path):
         (b"a x\n\nb y\n", "line 2 is empty"),
         (b"a x\nb y\na z\n", "lines 1 and 3 have the same key a"),
         (b"\xef\xbb\xbfa x\n", "begins with a byte order mark"),
-        (b"\xff\xfea\x00", "is no text file"),
+        (b"\xff\xfea\x00", "line 1 is no text in UTF-8"),
         ("a x\nb\u2028c y\n".encode(), r"line 2: the key b ends at .* U\+2028: write"),
         ("a\u00a0x\n".encode(), r"line 1: the key a ends at .* U\+00A0"),
         ("a \u3000x\n".encode(), r"line 1: the key a ends at .* U\+3000"),

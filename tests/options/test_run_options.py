@@ -1,13 +1,15 @@
 """Which options make a run another one, and which are for its speed or its place."""
 
 import argparse
+import os
 
 import pytest
 
+from espnet_lenbias.options import run_options as run_options_module
 from espnet_lenbias.options.data_files import DATA
 from espnet_lenbias.options.decoding import get_parser
 from espnet_lenbias.options.espnet_tools import TOOLS
-from espnet_lenbias.options.run_options import run_options
+from espnet_lenbias.options.run_options import described, is_same, run_options
 
 PLACE_AND_SPEED = {"batch_bins", "batch_size", "log_level", "ngpu", "num_workers"}
 PLACE_AND_SPEED |= {"config", "output_dir"}
@@ -21,3 +23,33 @@ def test_every_other_option_counts(tool):
     args = argparse.Namespace(**dict.fromkeys(options) | {DATA: []})
     noted = {name for name in run_options(args) if not name.endswith(" version")}
     assert options - noted == PLACE_AND_SPEED | OTHERWISE_COMPARED
+
+
+def test_a_file_is_the_same_by_another_path(tmp_path, monkeypatch):
+    """One that is read whole from anywhere, a larger one from where it lies."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    for name in ("a", "sub/a"):
+        (tmp_path / name).write_text("x")
+    small = [described(p) for p in ("a", "./a", "sub/../a", f"{tmp_path}/a", "sub/a")]
+    assert all(is_same(small[0], other) for other in small)
+    (tmp_path / "sub/a").write_text("y")
+    assert not is_same(small[0], described("sub/a"))
+
+    monkeypatch.setattr(run_options_module, "_READ", 0)
+    for name in ("a", "sub/a"):
+        (tmp_path / name).write_text("x")
+        os.utime(tmp_path / name, (1, 1))
+    large = [described(p) for p in ("a", "sub/../a", f"{tmp_path}/a")]
+    assert all(is_same(large[0], other) for other in large)
+    assert not is_same(large[0], described("sub/a"))
+    os.utime(tmp_path / "a", (2, 2))
+    assert not is_same(large[0], described("a"))
+
+
+def test_what_is_no_file_is_the_same_as_itself():
+    one = "a (1 bytes, sha256 12), b (1 bytes, sha256 34)"
+    assert is_same(one, one)
+    assert not is_same(one, one.replace("12", "56"))
+    assert not is_same("a", "./a")
+    assert not is_same(None, "a")

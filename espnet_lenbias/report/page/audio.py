@@ -13,7 +13,7 @@ from urllib.parse import quote
 import numpy as np
 import soundfile
 
-from espnet_lenbias.options.audio_files import check_audio_file
+from espnet_lenbias.options.audio_files import check_audio_file, read_stretch
 from espnet_lenbias.options.cut_audio import damage_named
 from espnet_lenbias.options.data_files import read_lines
 from espnet_lenbias.options.html_page import EMBED, LINK, NO_AUDIO
@@ -131,9 +131,9 @@ def _read(source: Source) -> tuple[np.ndarray, int]:
     check_audio_file(path)
     with damage_named(path), soundfile.SoundFile(os.fsencode(path)) as f:
         rate: int = f.samplerate
-        f.seek(min(round(source.start * rate), f.frames))
-        n = -1 if source.end is None else round((source.end - source.start) * rate)
-        samples = f.read(n, dtype="float32", always_2d=True).mean(axis=1)
+        samples = read_stretch(
+            f, source.start, source.end, dtype="float32", always_2d=True
+        ).mean(axis=1)
     if not len(samples):
         raise ValueError(f"{path} holds nothing from {source.start:g} s on")
     return np.nan_to_num(samples, posinf=0.0, neginf=0.0), rate

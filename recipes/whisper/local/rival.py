@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from espnet_lenbias.options.audio_files import WHISPER_WINDOW as WINDOW
 from espnet_lenbias.options.data_files import as_it_is
-from espnet_lenbias.options.run_options import described
+from espnet_lenbias.options.run_options import described, is_same
 from espnet_lenbias.report.scoring import read_text
 from local.rivals import PACKAGES, PRECISIONS, RIVALS, Output, add_model
 
@@ -118,7 +118,7 @@ def check_same_run(folder: Path, run: Mapping[str, str]) -> None:
         other = [
             f"{key} {of.get(key, 'that is not known')}, not {value}"
             for key, value in run.items()
-            if of.get(key) != value
+            if not is_same(of.get(key), value)
         ]
         if other:
             sys.exit(
