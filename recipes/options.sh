@@ -8,6 +8,10 @@ fail() { echo "$script: $*" >&2; exit 2; }
 say() { echo "$(date '+%H:%M:%S') $*"; }
 runs() { [ "$stage" -le "$1" ] && [ "$stop_stage" -ge "$1" ]; }
 
+# 1 says that utterances have failed; whatever else fails ends a script with 2.
+set -E
+trap 'exit 2' ERR
+
 usage() {  # what the script itself says: its comment, its stages, its variables
     printf 'usage: ./%s [--option value]...\n\n' "$script"
     sed -nE '1d; /^#/!q; s/^# ?//p' "$script"

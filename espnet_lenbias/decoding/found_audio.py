@@ -11,7 +11,7 @@ import soundfile
 
 from espnet_lenbias.decoding.format_list import LIST
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
-from espnet_lenbias.decoding.plain_audio import COPIES, MARKED
+from espnet_lenbias.decoding.plain_audio import COPIES, MARKED, is_copy
 from espnet_lenbias.decoding.run_log import LOG
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.run_journal import JOURNAL
@@ -38,8 +38,9 @@ SCP = "transcribe.scp"
 SEGMENTS = "transcribe.segments"
 
 # What a run writes below its output folder.
+_COPY = f"{COPIES}/*-{MARKED}"
 _WRITTEN = (
-    *(JOURNAL, LOG, LIST, SCP, SEGMENTS, f"{COPIES}/*-{MARKED}"),
+    *(JOURNAL, LOG, LIST, SCP, SEGMENTS, _COPY),
     *("[1-9]*best_recog/*", f"{RECORDINGS}/[1-9]*best_recog/*"),
 )
 
@@ -132,6 +133,7 @@ def _is_written(place: Path, runs: Collection[Path]) -> bool:
     """Tell whether a run has written a file; others are a person's own."""
     return any(
         fnmatchcase(str(place.relative_to(run)), pattern)
+        and (pattern != _COPY or is_copy(place))
         for run in runs
         if run in place.parents
         for pattern in _WRITTEN

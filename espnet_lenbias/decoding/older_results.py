@@ -1,5 +1,6 @@
 """Files of an output folder that tell of older results, taken away."""
 
+from collections.abc import Container
 from pathlib import Path
 
 from espnet_lenbias.decoding.format_list import LIST, noted_files, remove_files
@@ -37,6 +38,19 @@ def remove_results(folder: Path) -> None:
         OSError: Names a file that cannot be removed.
     """
     remove_derived(folder)
+    remove_other_results(folder, ())
+
+
+def remove_other_results(folder: Path, names: Container[str]) -> None:
+    """Remove the result files that are none of these, such as those of older options.
+
+    Args:
+        folder: The output folder.
+        names: Of the files that stay, below the folder.
+
+    Raises:
+        OSError: Names a file that cannot be removed.
+    """
     for rank in filter(is_own_folder, folder.glob("*best_recog")):
-        files = filter(is_own, rank.iterdir())
-        remove(p for p in files if is_result_file(f"{rank.name}/{p.name}"))
+        found = {f"{rank.name}/{p.name}": p for p in rank.iterdir() if is_own(p)}
+        remove(p for n, p in found.items() if is_result_file(n) and n not in names)

@@ -36,6 +36,7 @@ COPIES = "audio"
 
 # Digits of what tells a copy's source, and names that end in them.
 _MARK = 8
+_COMMENT = "a copy by espnet_lenbias"  # in the file itself
 MARKED = "[0-9a-f]" * _MARK + ".flac"
 AN_ENDING = f"-{'0' * _MARK}.flac"
 
@@ -111,7 +112,7 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
         with closing(blocks):
             _write(folder, marked, rate, blocks, path)
     for other in folder.glob(f"{glob.escape(name)}-{MARKED}"):
-        if other != copy and (other.is_file() or other.is_symlink()):
+        if other != copy and is_copy(other):
             other.unlink()
     return copy, done
 
@@ -142,10 +143,18 @@ def _changes(info: Any, rate: int) -> str:
 
 def _is_copy(copy: Path, rate: int) -> bool:
     """Tell whether an earlier run has left the copy of an audio file."""
-    if not is_own(copy):
+    return is_copy(copy) and soundfile.info(os.fsencode(copy)).samplerate == rate
+
+
+def is_copy(path: Path) -> bool:
+    """Tell whether a file is a copy that a run has made, and no link to one."""
+    if not is_own(path):
         return False
-    info = _info(copy)
-    return info is not None and bool(info.samplerate == rate)
+    try:
+        with soundfile.SoundFile(os.fsencode(path)) as f:
+            return bool(f.comment == _COMMENT)
+    except soundfile.LibsndfileError:
+        return False
 
 
 def _soundfile_blocks(path: Path, rate: int) -> Blocks:
@@ -244,6 +253,7 @@ def _write(folder: Path, name: str, rate: int, blocks: Blocks, path: Path) -> No
             with soundfile.SoundFile(
                 number, "w", rate, channels=1, format="FLAC", subtype="PCM_16"
             ) as f:
+                f.comment = _COMMENT
                 for block in blocks:
                     f.write(block)
                     n_samples += len(block)

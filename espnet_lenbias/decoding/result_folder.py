@@ -17,6 +17,7 @@ from espnet_lenbias.decoding.journal import (
     options_line,
     read_journal,
 )
+from espnet_lenbias.decoding.older_results import remove_other_results
 from espnet_lenbias.decoding.plain_files import (
     naming,
     open_plain,
@@ -148,13 +149,15 @@ class ResultFolder:
     def finish(self, nbest: int, usual: Sequence[str]) -> None:
         """Give every key its line in every file, in order: empty without a result.
 
+        Files of other results go: those of a journal that is lost, or of another tool.
+
         Args:
             nbest: How many ranks there are.
             usual: The files of each rank, for a run without any result.
         """
         self._journal.close()
         files = [f"{n}best_recog/{name}" for n in range(1, nbest + 1) for name in usual]
-        self._write_files(self.keys, files)
+        remove_other_results(self.folder, self._write_files(self.keys, files))
 
     def _write_files(self, keys: Sequence[str], usual: Sequence[str] = ()) -> set[str]:
         """Write all files with a line for each of these keys; return their names."""

@@ -28,6 +28,9 @@ from espnet_lenbias.options.train_config import why_no_file
 # Types of audio whose whole numbers ESPnet leaves as large as they are.
 _NUMBERS = ("kaldi_ark", "npy")
 
+# What libsndfile says of audio that has no samples to go to.
+_UNSEEKABLE = "unseekable file type"
+
 
 @dataclass(frozen=True)
 class Unreadable:
@@ -247,4 +250,7 @@ def reason(error: BaseException) -> str:
             "out of memory; lower beam_size, or decode it on the CPU (--ngpu 0) or on "
             "a device with more memory"
         )
-    return in_a_line(error)
+    said = in_a_line(error)
+    if _UNSEEKABLE in said:  # of GSM, where ESPnet's reader goes to the first sample
+        said += " (convert it to FLAC, or to WAV of 16 bits, which ESPnet can read)"
+    return said

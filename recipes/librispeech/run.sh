@@ -48,6 +48,7 @@ fi
 # What stages read that others make: a missing file is named before any of them runs.
 if runs 1; then for s in $sets; do exists "--librispeech names the folder that holds it" "$librispeech/$s"; done; fi
 if runs 3; then check_rows; fi
+if [ -n "$detail" ] && [[ " $sets " != *" $detail "* ]]; then exists "--detail names it, and --sets does not" "$used/$detail"; fi
 needs 3 2 "$dir/model.yaml"
 for s in $sets; do needs 3 1 "$used/$s/wav.scp"; done
 needs 4 1 "$used"/*/text

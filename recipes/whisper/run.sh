@@ -110,7 +110,7 @@ if runs 4; then
                 say "$r, beam $beam, $s"
                 row=$dir/${r}_beam$beam/$s status=0
                 "$PYTHON" -m local.rival "$r" "$used/$s/wav.scp" "$row" --beam_size "$beam" "${rival_options[@]}" || status=$?
-                if [ $status -eq 3 ]; then failed_logs+=("$row/failed"); elif [ $status -ne 0 ]; then exit $status; fi
+                if [ $status -eq 3 ]; then failed_logs+=("$row/failed"); elif [ $status -ne 0 ]; then exit 2; fi
             done
         done
     done

@@ -9,9 +9,11 @@ from typing import Any
 
 import yaml
 
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.output_folder import make_output_dir
 from espnet_lenbias.options.packed_model import check_owner, is_archive, model_files
+from espnet_lenbias.options.run_journal import JOURNAL
 from espnet_lenbias.options.tool_choice import check_tool, choose_tool
 from espnet_lenbias.options.train_config import (
     check_train_configs,
@@ -44,6 +46,11 @@ def main() -> None:
             files |= trained(args.lm_exp, "lm_train_config", "lm_file", args.lm_file)
         files = {option: os.path.abspath(path) for option, path in files.items()}
         check_train_configs(files)
+        if tool.source == tool.text:
+            raise OptionError(
+                f"{args.model} is a model of {tool.key}, which translates texts: name one "
+                "that takes audio"
+            )
         key = tool.model_options[0]
         train_config = files[key]
         config = read_train_config(key, train_config)
@@ -60,6 +67,7 @@ def main() -> None:
     try:
         make_output_dir(args.out.parent)
         options = {**files, "vocabulary": vocabulary}
+        check_same_model(args.out, options)
         args.out.write_text(yaml.safe_dump(options), "utf-8")
     except (OSError, ValueError) as e:
         sys.exit(f"model.py: {e}")
@@ -68,6 +76,22 @@ def main() -> None:
         f"{args.model}: {config.get('encoder')} encoder, {config.get('decoder')} decoder, "
         f"{vocabulary} labels, {lm} language model"
     )
+
+
+def check_same_model(out: Path, options: Mapping[str, Any]) -> None:
+    """Verify that results beside a yaml file, if there are any, are of this model.
+
+    Raises:
+        OptionError: They are of another one.
+    """
+    if not (out.is_file() and any(out.parent.glob(f"*/*/{JOURNAL}"))):
+        return
+    was = yaml.safe_load(out.read_text("utf-8"))
+    if was != options:
+        raise OptionError(
+            f"{out.parent} holds results of another model ({out} tells which): give the "
+            "new ones another --name, or remove the folder"
+        )
 
 
 def files_of(tool: Tool, model: str, name: str) -> dict[str, str]:
