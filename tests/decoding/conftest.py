@@ -6,9 +6,13 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
 from espnet_lenbias.decoding.result_folder import ResultFolder
+from tests.conftest import RATE
+from tests.decoding.made import write_wav
 from tests.tool_models import data, model_of
 
 __all__ = ["data", "model_of"]
@@ -30,6 +34,20 @@ def slurm(tmp_path, monkeypatch) -> Path:
         path.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     return tmp_path / "sbatch"
+
+
+@pytest.fixture
+def trouble(wav_scp) -> Path:
+    """Break utterances 1 to 4, each in its way, and add one that has no audio."""
+    write_wav(wav_scp, "utt1", np.full(RATE, np.nan))
+    write_wav(wav_scp, "utt2", np.zeros(160))  # too short for the subsampling
+    cut = wav_scp.parent / "utt3.wav"
+    soundfile.write(cut, np.random.default_rng(0).random(RATE), RATE, format="FLAC")
+    cut.write_bytes(cut.read_bytes()[:9000])
+    (wav_scp.parent / "utt4.wav").unlink()
+    keys = wav_scp.parent / "keys.scp"
+    keys.write_text(wav_scp.read_text() + "utt6 x\n")
+    return wav_scp
 
 
 _HOLDER = """

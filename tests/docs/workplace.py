@@ -37,9 +37,14 @@ TEXTS = {
 }
 
 
+def speech(key: str) -> Path:
+    """Return the audio of a bundled utterance."""
+    return next((ROOT / SLICE).rglob(f"{key}.flac"))
+
+
 def make(folder: Path) -> None:
     """Fill the folder."""
-    audio = {key: next((ROOT / SLICE).rglob(f"{key}.flac")) for key in TEXTS}
+    audio = {key: speech(key) for key in TEXTS}
     data = folder / "dump" / "raw" / "test_clean"
     data.mkdir(parents=True)
     _write_lines(data / "wav.scp", {key: str(path) for key, path in audio.items()})
