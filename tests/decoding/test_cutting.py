@@ -220,7 +220,7 @@ def test_without_the_detector_its_name_is_said(monkeypatch):
 def test_silero_tells_speech_from_silence(tmp_path):
     """A second of silence, bundled speech, a second of silence."""
     pytest.importorskip("silero_vad")
-    path = workplace.speech("2005-20050-0003")
+    path = workplace.speech(workplace.BOOTS)
     speech, rate = soundfile.read(path, dtype="float32")
     gap = np.zeros(rate, dtype=np.float32)
     soundfile.write(tmp_path / "a.wav", np.concatenate([gap, speech, gap]), rate)
