@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import torch
 from hypothesis import settings
 
 from espnet_lenbias.scorers import cells
-from tests.tiny import write_model
+from tests.tiny import Model, write_model
 
 # With tensors as small as these, threads only wait: here, and in tools that tests start.
 torch.set_num_threads(1)
@@ -72,21 +71,6 @@ _DECODERS = {
 }
 
 
-@dataclass(frozen=True)
-class Model:
-    """The two files that an ESPnet training leaves."""
-
-    config: Path
-    weights: Path
-
-    @property
-    def files(self) -> dict[str, str]:
-        return {
-            "asr_train_config": str(self.config),
-            "asr_model_file": str(self.weights),
-        }
-
-
 def _make_model(folder: Path, decoder: str) -> Model:
     """Write an ASR model of ESPnet's with random weights, the same every time."""
     from espnet2.tasks.asr import ASRTask
@@ -105,7 +89,7 @@ def _make_model(folder: Path, decoder: str) -> Model:
     args.encoder_conf = _SMALL_TRANSFORMER
     args.decoder = decoder
     args.decoder_conf = _DECODERS[decoder]
-    return Model(*write_model(folder, ASRTask, args))
+    return Model("asr", *write_model(folder, ASRTask, args))
 
 
 @pytest.fixture(scope="session")

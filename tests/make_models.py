@@ -1,11 +1,10 @@
 """Tiny models of ESPnet's tasks, with random weights."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.conftest import RATE
-from tests.tiny import write_model
+from tests.tiny import Model, write_model
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 TOKENS = ["<blank>", "<unk>", "<space>", *LETTERS, "<sos/eos>"]
@@ -95,26 +94,6 @@ WINDOWED_CTC = {
     "promptencoder": "transformer",
     "promptencoder_conf": {k: v for k, v in _ENCODER.items() if k != "input_layer"},
 }
-
-
-@dataclass(frozen=True)
-class Model:
-    """The two files that an ESPnet training leaves."""
-
-    tool: str  # the letters that its options begin with
-    config: Path
-    weights: Path
-
-    @property
-    def files(self) -> dict[str, str]:
-        return {
-            f"{self.tool}_train_config": str(self.config),
-            f"{self.tool}_model_file": str(self.weights),
-        }
-
-    @property
-    def options(self) -> list[str]:
-        return [word for key, path in self.files.items() for word in (f"--{key}", path)]
 
 
 def make_model(

@@ -1,11 +1,32 @@
-"""Writing tiny ESPnet models with random weights."""
+"""Tiny ESPnet models with random weights, and how they are written."""
 
 from argparse import Namespace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 import yaml
+
+
+@dataclass(frozen=True)
+class Model:
+    """The two files that an ESPnet training leaves."""
+
+    tool: str  # the letters that its options begin with
+    config: Path
+    weights: Path
+
+    @property
+    def files(self) -> dict[str, str]:
+        return {
+            f"{self.tool}_train_config": str(self.config),
+            f"{self.tool}_model_file": str(self.weights),
+        }
+
+    @property
+    def options(self) -> list[str]:
+        return [word for key, path in self.files.items() for word in (f"--{key}", path)]
 
 
 def write_model(folder: Path, task: Any, args: Namespace) -> tuple[Path, Path]:

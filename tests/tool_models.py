@@ -11,9 +11,11 @@ from espnet2.tasks.s2t_ctc import S2TTask as S2TCTCTask
 from espnet2.tasks.slu import SLUTask
 from espnet2.tasks.st import STTask
 
+from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.options.espnet_tools import MT, S2T, SLU, ST, Tool
 from tests import make_models as models
-from tests.make_models import Model, make_model
+from tests.make_models import make_model
+from tests.tiny import Model
 
 _ST = {**models.SPEECH, **models.SOURCE}
 
@@ -79,6 +81,18 @@ def command(model: Model, data: Path, out: Path, *options: str) -> list[str]:
     source = f"{data}/wav.scp,speech,sound"
     if model.tool == "mt":
         source = f"{data}/text,src_text,text"
+    return _command(model, source, out, *options)
+
+
+def asr_command(
+    model: Model, scp: Path | str, out: Path | str, *options: str
+) -> list[str]:
+    """Return the options of speech recognition, with audio of any list."""
+    more = ("--ctc_weight", "0.3", *options)
+    return _command(model, f"{scp},speech,sound", out, *more)
+
+
+def _command(model: Model, source: str, out: Path | str, *options: str) -> list[str]:
     return [
         *model.options,
         *("--data_path_and_name_and_type", source),
@@ -87,6 +101,24 @@ def command(model: Model, data: Path, out: Path, *options: str) -> list[str]:
         *("--beam_size", "4"),
         *options,
     ]
+
+
+def run_asr(model: Model, scp: Path, out: Path, *options: str) -> int:
+    """Recognise speech with ``explicit_length``, where no other search is named."""
+    if not {"--search", "--config"} & set(options):
+        options = (*options, "--search", "explicit_length")
+    return asr_inference.main(asr_command(model, scp, out, *options))
+
+
+def fails(capsys: pytest.CaptureFixture, run: Callable[..., object], *args) -> str:
+    """Return what a command that ends with status 2 says; its error comes last."""
+    with pytest.raises(SystemExit) as e:
+        run(*args)
+    assert e.value.code == 2
+    error = capsys.readouterr().err
+    # what the yaml parser says has several lines
+    assert ": error: " in error.splitlines()[-1] or "not a yaml file" in error
+    return error
 
 
 def files(out: Path) -> dict[str, bytes]:

@@ -1,14 +1,21 @@
-"""The models of all tools, data to decode with them, and a job queue."""
+"""The models of all tools, data and audio for them, and a job queue."""
 
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
+from scipy.signal import resample_poly
 
 from espnet_lenbias.decoding.result_folder import ResultFolder
+from tests.conftest import RATE
+from tests.decoding.made import write_wav
+from tests.docs.workplace import BOOTS, WALTER, speech
 from tests.tool_models import data, model_of
 
 __all__ = ["data", "model_of"]
@@ -30,6 +37,42 @@ def slurm(tmp_path, monkeypatch) -> Path:
         path.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     return tmp_path / "sbatch"
+
+
+@pytest.fixture
+def trouble(wav_scp) -> Path:
+    """Break utterances 1 to 4, each in its way, and add one that has no audio."""
+    write_wav(wav_scp, "utt1", np.full(RATE, np.nan))
+    write_wav(wav_scp, "utt2", np.zeros(160))  # too short for the subsampling
+    cut = wav_scp.parent / "utt3.wav"
+    soundfile.write(cut, np.random.default_rng(0).random(RATE), RATE, format="FLAC")
+    cut.write_bytes(cut.read_bytes()[:9000])
+    (wav_scp.parent / "utt4.wav").unlink()
+    keys = wav_scp.parent / "keys.scp"
+    keys.write_text(wav_scp.read_text() + "utt6 x\n")
+    return wav_scp
+
+
+@pytest.fixture
+def audio(tmp_path):
+    """A folder with a FLAC file, a WAV of two channels and 8 kHz, and a broken one."""
+    folder = tmp_path / "audio"
+    (folder / "inner").mkdir(parents=True)
+    shutil.copy(speech(WALTER), folder / "walter.flac")
+    samples, rate = soundfile.read(speech(BOOTS))
+    half = resample_poly(samples, 1, 2)
+    # the mean of the channels is what was said
+    wave = np.stack([1.5 * half, 0.5 * half], axis=1)
+    soundfile.write(folder / "inner" / "nineteen boots.wav", wave, rate // 2)
+    (folder / "broken.wav").write_text("no audio")
+    (folder / "notes.txt").write_text("no audio, and no name of any")
+    return folder
+
+
+@pytest.fixture
+def tone():
+    """A second of 440 Hz, at 8 kHz."""
+    return 0.25 * np.sin(2 * np.pi * 440 * np.arange(8000) / 8000)
 
 
 _HOLDER = """

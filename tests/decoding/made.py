@@ -1,4 +1,11 @@
-"""Results and detectors written by hand."""
+"""Results, audio and detectors made by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from tests.conftest import RATE
 
 ROW = {
     "1best_recog/token": "A",
@@ -6,6 +13,11 @@ ROW = {
     "1best_recog/score": "-1.0",
     "1best_recog/text": "A",
 }
+
+
+def write_wav(scp: Path, key: str, samples: np.ndarray) -> None:
+    """Give an utterance other audio."""
+    soundfile.write(scp.parent / f"{key}.wav", samples, RATE, subtype="FLOAT")
 
 
 class Loudness:

@@ -10,7 +10,7 @@ from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.options.values import score_number
 from tests.posteriors.edits import distance
 from tests.releases import needs_batches
-from tests.tool_models import command, lines, tool_of
+from tests.tool_models import asr_command, command, lines, tool_of
 
 OF_WORDS, OF_LABELS = "word_confidence", "label_confidence"
 NAMES = {"token", "token_int", "score", "text"}
@@ -23,18 +23,9 @@ def run(transformer_model, wav_scp, tmp_path, capsys):
 
     def run(name: str, *options: str) -> Path:
         out = tmp_path / name
-        status = asr_inference.main(
-            [
-                *("--asr_train_config", str(transformer_model.config)),
-                *("--asr_model_file", str(transformer_model.weights)),
-                *("--data_path_and_name_and_type", f"{wav_scp},speech,sound"),
-                *("--output_dir", str(out)),
-                *("--beam_size", "4", "--ctc_weight", "0.0", "--num_workers", "0"),
-                *("--maxlenratio", "-6"),
-                *options,
-            ]
-        )
-        assert status == 0
+        options = ("--ctc_weight", "0.0", "--maxlenratio", "-6", *options)
+        asked = asr_command(transformer_model, wav_scp, out, *options)
+        assert asr_inference.main(asked) == 0
         return out
 
     return run

@@ -12,8 +12,7 @@ from espnet_lenbias.decoding import voice
 from espnet_lenbias.decoding.cutting import CutOptions, cut
 from espnet_lenbias.decoding.segment import segment_line
 from tests.decoding.made import Loudness
-from tests.docs.pages import ROOT
-from tests.docs.workplace import SLICE
+from tests.docs import workplace
 
 # A frame is a tenth of a second.
 SPEECH, SILENCE = 0.9, 0.1
@@ -221,7 +220,7 @@ def test_without_the_detector_its_name_is_said(monkeypatch):
 def test_silero_tells_speech_from_silence(tmp_path):
     """A second of silence, bundled speech, a second of silence."""
     pytest.importorskip("silero_vad")
-    path = next((ROOT / SLICE).rglob("2005-20050-0003.flac"))
+    path = workplace.speech(workplace.BOOTS)
     speech, rate = soundfile.read(path, dtype="float32")
     gap = np.zeros(rate, dtype=np.float32)
     soundfile.write(tmp_path / "a.wav", np.concatenate([gap, speech, gap]), rate)

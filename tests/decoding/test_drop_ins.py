@@ -20,7 +20,7 @@ from espnet_lenbias.options.decoding import get_parser
 from tests.conftest import RATE
 from tests.make_models import SRC_TOKENS, TOKENS, WINDOW
 from tests.releases import needs_batches, needs_s2t_of_ctc_alone
-from tests.tool_models import TEXTS, TOOLS, command, files, lines, tool_of
+from tests.tool_models import TEXTS, TOOLS, command, fails, files, lines, tool_of
 
 CTC = {"ctc_weight": 0.3}
 GERMAN = {"lang_sym": "<deu>", "task_sym": "<st_deu>"}
@@ -54,16 +54,6 @@ def run(model, data, out, *options: str) -> int:
         options = (*options, "--search", "explicit_length")
     module = importlib.import_module(tool_of(model).drop_in)
     return module.main(command(model, data, out, *options))
-
-
-def fails(capsys, *args) -> str:
-    """Return what a command that ends with status 2 says; its error comes last."""
-    with pytest.raises(SystemExit) as e:
-        run(*args)
-    assert e.value.code == 2
-    error = capsys.readouterr().err
-    assert ": error: " in error.splitlines()[-1]
-    return error
 
 
 def config(tmp_path, **options) -> tuple[str, str]:
@@ -235,7 +225,7 @@ def test_every_option_of_espnets_tool_is_there(name):
 )
 def test_what_does_not_go_together(name, options, message, model_of, data, capsys):
     choice = config(data, search="explicit_length", **options)
-    assert message in fails(capsys, model_of(name), data, data / "out", *choice)
+    assert message in fails(capsys, run, model_of(name), data, data / "out", *choice)
 
 
 def test_help_does_not_wait_for_torch():
@@ -486,4 +476,6 @@ def test_data_that_the_task_does_not_take_are_named(model_of, data, tmp_path, ca
 def test_a_symbol_that_the_model_does_not_have(
     options, message, model_of, data, tmp_path, capsys
 ):
-    assert message in fails(capsys, model_of("s2t"), data, tmp_path / "out", *options)
+    assert message in fails(
+        capsys, run, model_of("s2t"), data, tmp_path / "out", *options
+    )

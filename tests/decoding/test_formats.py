@@ -13,7 +13,6 @@ import soundfile
 import srt
 import webvtt
 
-from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.decoding import drop_in, result_rows
 from espnet_lenbias.decoding.format_files import write_formats
 from espnet_lenbias.decoding.format_lines import clock
@@ -27,7 +26,7 @@ from espnet_lenbias.options.formats import FORMATS, check_formats
 from espnet_lenbias.options.segments import Segment
 from tests.conftest import RATE
 from tests.programs import SCLITE, needs_sclite
-from tests.tool_models import command, tool_of
+from tests.tool_models import command, run_asr, tool_of
 
 
 def row(text, times="", confidence="", rank=1, **more):
@@ -529,14 +528,8 @@ def run(transformer_model, wav_scp, tmp_path):
 
     def run(name: str, *options: str) -> Path:
         out = tmp_path / name
-        files = transformer_model.files.items()
-        model = [word for key, value in files for word in (f"--{key}", value)]
-        data = ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
-        search = ["--search", "explicit_length", "--beam_size", "4"]
-        search += ["--ctc_weight", "0.0", "--maxlenratio", "-6", "--num_workers", "0"]
-        data += ["--output_dir", str(out)]
-        status = asr_inference.main([*model, *data, *search, *options])
-        assert status == 0
+        options = ("--ctc_weight", "0.0", "--maxlenratio", "-6", *options)
+        assert run_asr(transformer_model, wav_scp, out, *options) == 0
         return out
 
     return run

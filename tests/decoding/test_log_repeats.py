@@ -38,7 +38,7 @@ def test_each_run_says_it_once(
         return {}
 
     monkeypatch.setattr(drop_in, "decode_here", decode)
-    options = [x for k, v in transformer_model.files.items() for x in (f"--{k}", v)]
+    options = [*transformer_model.options]
     options += ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
     for run in (1, 2):
         assert (

@@ -235,8 +235,7 @@ def refused(request, transformer_model, wav_scp, tmp_path, capsys):
     """Return what runs a tool, which refuses tmp_path/out, and returns what it says."""
 
     def run() -> str:
-        files = transformer_model.files
-        options = [word for key, value in files.items() for word in (f"--{key}", value)]
+        options = [*transformer_model.options]
         options += ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
         options += ["--output_dir", str(tmp_path / "out")]
         with pytest.raises(SystemExit) as stop:

@@ -49,7 +49,7 @@ def test_a_finished_run_repeats_what_the_real_time_factor_is_told_from(
 ):
     caplog.set_level(logging.INFO)
     out = tmp_path / "out"
-    options = [x for k, v in transformer_model.files.items() for x in (f"--{k}", v)]
+    options = [*transformer_model.options]
     options += ["--data_path_and_name_and_type", f"{wav_scp},speech,sound"]
     options += ["--output_dir", str(out), "--beam_size", "2", "--num_workers", "0"]
     options += ["--search", "simple"]

@@ -13,6 +13,7 @@ from espnet_lenbias.decoding.pieces import PieceReader
 from espnet_lenbias.options import audio_files
 from espnet_lenbias.options.segments import Segment
 from tests.conftest import RATE
+from tests.tool_models import asr_command, lines
 
 # In samples: (recording, start, end) of each utterance, in the order of `segments`.
 PIECES = {
@@ -43,18 +44,8 @@ def recordings(tmp_path):
 
 
 def _options(model, folder, out, *more):
-    return [
-        *("--asr_train_config", str(model.config)),
-        *("--asr_model_file", str(model.weights)),
-        *("--data_path_and_name_and_type", f"{folder / 'wav.scp'},speech,sound"),
-        *("--output_dir", str(folder / out), "--search", "explicit_length"),
-        *("--beam_size", "4", "--ctc_weight", "0.3", "--num_workers", "0"),
-        *more,
-    ]
-
-
-def _lines(path):
-    return dict(line.split(" ", 1) for line in path.read_text().splitlines())
+    more = ("--search", "explicit_length", *more)
+    return asr_command(model, folder / "wav.scp", folder / out, *more)
 
 
 @pytest.fixture
@@ -69,8 +60,7 @@ def cut_by_hand(transformer_model, recordings, tmp_path):
         "".join(f"{key} {hand / key}.wav\n" for key in PIECES)
     )
     assert asr_inference.main(_options(transformer_model, hand, "out")) == 0
-    results = hand / "out" / "1best_recog"
-    return {name: _lines(results / name) for name in ("text", "score")}
+    return {n: lines(hand / "out", f"1best_recog/{n}") for n in ("text", "score")}
 
 
 @pytest.mark.parametrize("nj", [None, pytest.param(2, marks=pytest.mark.slow)])
@@ -84,10 +74,10 @@ def test_pieces_are_decoded_as_files_of_their_own(
     else:
         command = [sys.executable, "-m", "espnet_lenbias", "decode", *options]
         subprocess.run([*command, "--nj", str(nj)], check=True)
-    results = tmp_path / "out" / "1best_recog"
-    assert list(_lines(results / "text")) == list(PIECES)
-    assert _lines(results / "text") == cut_by_hand["text"]
-    found = {key: float(v) for key, v in _lines(results / "score").items()}
+    out = tmp_path / "out"
+    assert list(lines(out)) == list(PIECES)
+    assert lines(out) == cut_by_hand["text"]
+    found = {key: float(v) for key, v in lines(out, "1best_recog/score").items()}
     expected = {key: float(v) for key, v in cut_by_hand["score"].items()}
     assert found == pytest.approx(expected, abs=1e-5)
     assert not any(np.isnan(v) for v in found.values())
@@ -121,23 +111,15 @@ def test_a_broken_recording_costs_its_pieces_alone(
     segments = ("--segments", str(tmp_path / "segments"))
     options = _options(transformer_model, tmp_path, "out", *segments)
     assert asr_inference.main(options) == 1
-    texts = _lines_or_empty(tmp_path / "out" / "1best_recog" / "text")
+    texts = lines(tmp_path / "out")
     assert {key for key, text in texts.items() if not text} >= {"b-1", "b-2"}
-    scores = _lines(tmp_path / "out" / "1best_recog" / "score")
+    scores = lines(tmp_path / "out", "1best_recog/score")
     assert [key for key, score in scores.items() if score == "nan"] == ["b-1", "b-2"]
     failed = [r.getMessage() for r in caplog.records if r.levelname == "ERROR"]
     for key in ("b-1", "b-2"):
         named = [line for line in failed if line.startswith(f"failed: {key}: ")]
         assert len(named) == 1
         assert str(tmp_path / "b.wav") in named[0]
-
-
-def _lines_or_empty(path):
-    return {
-        key: text
-        for key, _, text in (line.partition(" ") for line in path.open())
-        for text in [text.strip()]
-    }
 
 
 def test_texts_of_recordings_are_not_written_through_a_link(tmp_path):
@@ -172,8 +154,8 @@ def test_pieces_are_joined_in_the_order_of_time(tmp_path):
         "text_nospecial": "x3 the end\ny1 \nx1 once\nx2 upon\n",
         "token": "x3 T\ny1 T\nx1 T\nx2 T\n",
     }
-    for name, lines in files.items():
-        (tmp_path / "1best_recog" / name).write_text(lines)
+    for name, content in files.items():
+        (tmp_path / "1best_recog" / name).write_text(content)
     join_pieces(tmp_path, segments, times)
     joined = tmp_path / "recordings" / "1best_recog"
     assert {path.name: path.read_text() for path in joined.iterdir()} == {

@@ -15,7 +15,7 @@ from espnet_lenbias.decoding.journal import is_row
 from espnet_lenbias.search.hypotheses import RatedHypothesis
 from tests.conftest import RATE
 from tests.releases import needs_batches
-from tests.tool_models import command, lines, tool_of
+from tests.tool_models import command, files, lines, tool_of
 
 OF_WORDS, OF_LABELS = "word_times", "label_times"
 
@@ -27,14 +27,9 @@ encoder: contextual_block_transformer
 
 
 def options_of(model, folder: Path, name: str, *more: str) -> list[str]:
-    return [
-        *("--asr_train_config", str(model.config)),
-        *("--asr_model_file", str(model.weights)),
-        *("--data_path_and_name_and_type", f"{folder}/wav.scp,speech,sound"),
-        *("--output_dir", str(folder / name), "--search", "explicit_length"),
-        *("--beam_size", "4", "--ctc_weight", "0.0", "--num_workers", "0"),
-        *("--maxlenratio", "-3", *more),
-    ]
+    options = ["--search", "explicit_length", "--ctc_weight", "0.0"]
+    options += ["--maxlenratio", "-3", *more]
+    return command(model, folder, folder / name, *options)
 
 
 @pytest.fixture
@@ -58,21 +53,17 @@ def spans_in(out: Path, name: str, rank: int = 1) -> dict[str, list[list[float]]
     }
 
 
-def contents(out: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(out)): p.read_bytes() for p in out.glob("*best_recog/*")}
-
-
 @pytest.mark.parametrize("batch_size", ["1", pytest.param("2", marks=needs_batches)])
 @pytest.mark.parametrize("times", ["true", "ctc", "attention"])
 def test_there_is_a_span_for_each_word_and_label(times, batch_size, run, waves):
     options = ["--nbest", "2", "--batch_size", batch_size]
     plain = run("plain", *options)
     out = run("out", *options, "--times", times)
-    assert set(contents(out)) - set(contents(plain)) == {
+    assert set(files(out)) - set(files(plain)) == {
         f"{n}best_recog/{name}" for n in (1, 2) for name in (OF_WORDS, OF_LABELS)
     }
-    for name, content in contents(plain).items():  # all else is as it was
-        assert contents(out)[name] == content
+    for name, content in files(plain).items():  # all else is as it was
+        assert files(out)[name] == content
     for rank in (1, 2):
         for name, of in ((OF_WORDS, "text"), (OF_LABELS, "token_int")):
             texts = lines(out, f"{rank}best_recog/{of}")
@@ -111,7 +102,7 @@ def test_an_interrupted_run_goes_on(run, tmp_path, interrupted_after):
     with interrupted_after(3) as decoded:
         run("out", *options)
     assert list(spans_in(tmp_path / "out", OF_WORDS)) == decoded
-    assert contents(run("out", *options)) == contents(unbroken)
+    assert files(run("out", *options)) == files(unbroken)
 
 
 def test_two_workers_write_the_same(run, transformer_model, tmp_path):
@@ -119,7 +110,7 @@ def test_two_workers_write_the_same(run, transformer_model, tmp_path):
     options = options_of(transformer_model, tmp_path, "out", "--times", "true")
     cli = [sys.executable, "-m", "espnet_lenbias", "decode", "--nj", "2"]
     subprocess.run([*cli, *options], check=True)
-    assert contents(tmp_path / "out") == contents(unbroken)
+    assert files(tmp_path / "out") == files(unbroken)
 
 
 def test_times_of_a_piece_are_those_within_it(transformer_model, tmp_path):
@@ -163,7 +154,7 @@ def test_a_config_can_ask_for_them(run, tmp_path):
     config = tmp_path / "decode.yaml"
     config.write_text("times: attention\n")
     by_config = run("by_config", "--config", str(config))
-    assert contents(by_config) == contents(run("out", "--times", "attention"))
+    assert files(by_config) == files(run("out", "--times", "attention"))
 
 
 def test_other_times_are_another_run(run, capsys):

@@ -58,7 +58,7 @@ ELSEWHERE = {
         "::test_a_run_that_was_interrupted_goes_on_and_writes_what_one_process_does"
     ),
     "espnet-lenbias decode --nj 40 --cluster slurm": (
-        "tests/decoding/test_cluster.py"
+        "tests/decoding/test_cluster_jobs.py"
         "::test_workers_are_jobs_and_lost_jobs_are_replaced"
     ),
 }

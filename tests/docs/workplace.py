@@ -31,22 +31,28 @@ from tests.bundled import bundled
 from tests.docs.pages import ROOT
 
 SLICE = Path("recipes/mini_librispeech/slice/LibriSpeech/dev-clean")
+BOOTS, WALTER = "2005-20050-0003", "2008-20080-0005"
 TEXTS = {
-    "2005-20050-0003": "NINETEEN BOOTS",
-    "2008-20080-0005": "WALTER KNEW THAT SHE FOUND HARRIET",
+    BOOTS: "NINETEEN BOOTS",
+    WALTER: "WALTER KNEW THAT SHE FOUND HARRIET",
 }
+
+
+def speech(key: str) -> Path:
+    """Return the audio of a bundled utterance."""
+    return next((ROOT / SLICE).rglob(f"{key}.flac"))
 
 
 def make(folder: Path) -> None:
     """Fill the folder."""
-    audio = {key: next((ROOT / SLICE).rglob(f"{key}.flac")) for key in TEXTS}
+    audio = {key: speech(key) for key in TEXTS}
     data = folder / "dump" / "raw" / "test_clean"
     data.mkdir(parents=True)
     _write_lines(data / "wav.scp", {key: str(path) for key, path in audio.items()})
     _write_lines(data / "text", TEXTS)
     talks = folder / "data" / "talks"
     talks.mkdir(parents=True)
-    _write_lines(talks / "wav.scp", {"talk": str(audio["2005-20050-0003"])})
+    _write_lines(talks / "wav.scp", {"talk": str(audio[BOOTS])})
     _write_lines(talks / "segments", {"piece": "talk 0 1"})
     for name, path in zip(("speech", "other"), audio.values(), strict=True):
         shutil.copy(path, folder / f"{name}.flac")
@@ -68,7 +74,7 @@ def make(folder: Path) -> None:
         shutil.copy(config, folder / "conf")
 
     (folder / SLICE).mkdir(parents=True)
-    speaker = audio["2005-20050-0003"].parents[1]
+    speaker = audio[BOOTS].parents[1]
     (folder / SLICE / speaker.name).symlink_to(speaker)
     pretrained = Path("recipes", "mini_librispeech", "pretrained")
     (folder / pretrained).symlink_to(ROOT / pretrained)

@@ -1,0 +1,120 @@
+"""Audio that is named, or found in folders, and what is left out."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from espnet_lenbias.decoding.found_audio import left_out, named_audio
+from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.run_journal import JOURNAL
+
+OUT = Path("transcripts")
+# as copies in the folder `audio` of an output folder are called
+COPY = "a-0123cdef.flac"
+
+
+def test_names(tmp_path):
+    paths = [
+        tmp_path / name
+        for name in ("a b.wav", "in/a.mp3", "in/a.wav", "one/x.WAV", "two/x.WAV")
+    ]
+    for path in (*paths, tmp_path / "in" / "text"):
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    prefix = "-".join(tmp_path.parts[1:])
+    names = {
+        "a-b": paths[0],
+        "a.mp3": paths[1],
+        "a.wav": paths[2],
+        f"{prefix}-one-x.WAV": paths[3],
+        f"{prefix}-two-x.WAV": paths[4],
+    }
+    assert named_audio([tmp_path], OUT) == names
+    assert named_audio([*paths[::-1], tmp_path / "in"], OUT) == names
+    # a file that is named itself can end in anything
+    assert named_audio([tmp_path / "in" / "text"], OUT) == {
+        "text": tmp_path / "in" / "text"
+    }
+
+
+def test_copies_of_an_earlier_run_are_no_audio(tmp_path):
+    for name in ("a.m4a", f"out/audio/{COPY}", "other/out/b.wav"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = named_audio([tmp_path], tmp_path / "out")
+    assert list(found) == ["a", "b"]
+    assert found["a"] == tmp_path / "a.m4a"
+
+
+def test_results_of_other_runs_are_no_audio_of_a_folder(tmp_path):
+    of_runs = (f"old/audio/{COPY}", "old/1best_recog/b.flac")
+    for name in ("a.wav", *of_runs, "music/a.flac"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "old" / JOURNAL).touch()
+    found = named_audio([tmp_path], tmp_path / "new")
+    assert set(found.values()) == {tmp_path / "a.wav", tmp_path / "music" / "a.flac"}
+
+
+@pytest.mark.parametrize("results", [".", "day2", "new"])
+def test_own_audio_in_an_output_folder_is_transcribed(results, tmp_path):
+    own = ["a.wav", "day2/b.wav", "audio/c.wav", "recordings/d.wav", "audio/e-12.flac"]
+    out = tmp_path / results
+    written = [f"audio/{COPY}", "decoding.jsonl", "decoding.log", "decoding.formats"]
+    written += ["transcribe.scp", "transcribe.segments"]
+    written += ["1best_recog/text.trn", "recordings/1best_recog/text"]
+    for path in (*(tmp_path / name for name in own), *(out / name for name in written)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    found = named_audio([tmp_path], out)
+    assert set(found.values()) == {tmp_path / name for name in own}
+    assert left_out([tmp_path], out) == {}
+
+
+def test_a_name_in_another_encoding(tmp_path):
+    path = tmp_path / os.fsdecode(b"caf\xe9.wav")
+    path.touch()
+    assert named_audio([path], OUT) == {"caf?": path}
+
+
+def test_what_a_folder_holds_beside_audio_is_counted(tmp_path):
+    folder, results = tmp_path / "folder", tmp_path / "folder" / "out"
+    results.mkdir(parents=True)
+    for name in (
+        "a.wav",
+        "b.WEBM",
+        "c.txt",
+        "d.TXT",
+        "e",
+        ".hidden",
+        "out/transcribe.scp",
+    ):
+        (folder / name).touch()
+    (tmp_path / "named.xyz").touch()
+    named = [folder, tmp_path / "named.xyz"]
+    assert left_out(named, results) == {".txt": 2, "without an ending": 1}
+    assert {file.name for file in named_audio(named, results).values()} == {
+        *("a.wav", "b.WEBM", "named.xyz")
+    }
+
+
+def test_names_that_cannot_be_told_apart(tmp_path):
+    for name in ("a b.wav", "a-b.wav"):
+        (tmp_path / name).touch()
+    with pytest.raises(OptionError, match=r"a b\.wav and .*a-b\.wav would have the sa"):
+        named_audio([tmp_path], OUT)
+
+
+def test_folders_that_are_linked_to_are_searched_once(tmp_path):
+    """A link may lead in a circle, or to a folder that is there already."""
+    folder, elsewhere = tmp_path / "in", tmp_path / "talks"
+    (folder / "day1").mkdir(parents=True)
+    elsewhere.mkdir()
+    for path in (folder / "day1" / "a.wav", elsewhere / "b.wav"):
+        path.touch()
+    (folder / "talks").symlink_to(elsewhere)
+    (folder / "again").symlink_to(folder / "day1")
+    (elsewhere / "back").symlink_to(folder)
+    found = named_audio([folder], OUT)
+    assert sorted(path.name for path in found.values()) == ["a.wav", "b.wav"]

@@ -1,0 +1,230 @@
+"""Audio of any kind, as one channel of the model's rate."""
+
+import os
+import re
+import resource
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from espnet_lenbias.decoding.plain_audio import plain_audio
+from espnet_lenbias.errors import AudioError
+from tests.conftest import RATE
+from tests.programs import needs_programs
+
+
+def test_audio_is_mixed_and_resampled(tone, tmp_path):
+    path = tmp_path / "a.wav"
+    soundfile.write(path, np.stack([tone * 2, tone * 0], axis=1), 8000, subtype="FLOAT")
+    copy, done = plain_audio(path, 16000, tmp_path, "audio/a")
+    assert list((tmp_path / "audio").iterdir()) == [copy]
+    assert re.fullmatch("a-[0-9a-f]{8}.flac", copy.name)
+    assert done == "2 channels mixed to one, resampled from 8000 to 16000 Hz"
+    samples, rate = soundfile.read(copy)
+    assert (rate, len(samples)) == (16000, 16000)
+    wanted = 0.25 * np.sin(2 * np.pi * 440 * np.arange(16000) / 16000)
+    middle = slice(1000, -1000)  # at its ends a tone that breaks off rings
+    np.testing.assert_allclose(samples[middle], wanted[middle], atol=2e-3)
+
+
+def test_audio_that_is_as_it_has_to_be_stays(tone, tmp_path):
+    for name in ("a.wav", "a.flac"):
+        soundfile.write(tmp_path / name, tone, 8000)
+        path = tmp_path / name
+        assert plain_audio(path, 8000, tmp_path, "x") == (path, "")
+    assert not list(tmp_path.glob("x*"))
+
+
+def test_a_name_that_wav_scp_cannot_hold(tone, tmp_path):
+    """Kaldi takes what ends in a bar for a command."""
+    path = tmp_path / "rm -r x |"
+    soundfile.write(path, tone, 8000, format="WAV")
+    copy, done = plain_audio(path, 8000, tmp_path, "x")
+    assert copy.name.startswith("x-") and done == "WAV written as FLAC"
+
+
+def test_a_copy_is_made_once_and_anew_of_other_audio(tone, tmp_path):
+    """By another name, so that what was decoded of the older one does not count."""
+    path = tmp_path / "a.wav"
+    soundfile.write(path, tone, 8000)
+
+    def copied(path: Path, rate: int) -> Path:
+        copy, _ = plain_audio(path, rate, tmp_path, "copies/a")
+        # of the others nothing is left
+        assert list((tmp_path / "copies").iterdir()) == [copy]
+        return copy
+
+    copy = copied(path, 16000)
+    made = copy.stat().st_mtime_ns
+    assert copied(path, 16000) == copy
+    assert copy.stat().st_mtime_ns == made
+    soundfile.write(path, tone[:4000], 8000)
+    shorter = copied(path, 16000)
+    assert shorter != copy and soundfile.info(shorter).frames == 8000
+    slower = copied(path, 4000)
+    assert slower != shorter and soundfile.info(slower).samplerate == 4000
+    (tmp_path / "b").mkdir()
+    soundfile.write(tmp_path / "b" / "a.wav", tone, 8000)
+    assert copied(tmp_path / "b" / "a.wav", 4000) != slower
+
+
+def test_a_copy_of_audio_of_the_same_size_is_made_anew(tone, tmp_path):
+    """It tells itself from the older one by a time of change of ten milliseconds later."""
+    path = tmp_path / "a.wav"
+    copies = []
+    for change, samples in enumerate([tone, tone[::-1]]):
+        soundfile.write(path, samples, 8000)
+        os.utime(path, ns=(0, 10**18 + change * 10**7))
+        copies.append(plain_audio(path, 16000, tmp_path, "copy")[0])
+    assert copies[0] != copies[1]
+    assert list(tmp_path.glob("copy*")) == copies[1:]
+
+
+def test_audio_that_is_cut_off_is_named(tone, tmp_path):
+    soundfile.write(tmp_path / "a.wav", tone, 8000)
+    whole = (tmp_path / "a.wav").read_bytes()
+    (tmp_path / "a.wav").write_bytes(whole[:8000])
+    with pytest.raises(AudioError, match=f"{tmp_path}/a.wav: cut off"):
+        plain_audio(tmp_path / "a.wav", 16000, tmp_path, "a")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
+
+
+def test_a_full_disk_is_named(tone, tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.tile(tone, 20), 8000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10000, hard))
+    try:
+        with pytest.raises(OSError, match=rf"{tmp_path}/a-\w+\.flac cannot be written"):
+            plain_audio(tmp_path / "a.wav", 16000, tmp_path, "a")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
+
+
+@pytest.fixture
+def ffmpeg(tmp_path, monkeypatch):
+    """Return what puts a script in the place of ffmpeg; none is there before."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+
+    def ffmpeg(script):
+        path = tmp_path / "bin" / "ffmpeg"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    return ffmpeg
+
+
+def test_what_soundfile_does_not_read_ffmpeg_reads(tone, ffmpeg, tmp_path):
+    (tmp_path / "a.m4a").write_bytes(b"some other format")
+    pcm = (tone * 32768).astype("<i2")
+    (tmp_path / "pcm").write_bytes(pcm.tobytes())
+    ffmpeg(f'echo "$@" >{tmp_path}/options; exec /bin/cat {tmp_path}/pcm')
+    copy, done = plain_audio(tmp_path / "a.m4a", 8000, tmp_path, "a")
+    assert done == "read by ffmpeg, as one channel of 8000 Hz"
+    samples, rate = soundfile.read(copy, dtype="int16")
+    assert rate == 8000
+    np.testing.assert_array_equal(samples, pcm)
+    options = (tmp_path / "options").read_text()
+    assert f"-i file:{tmp_path}/a.m4a " in options
+    assert "-ac 1 -ar 8000 -f s16le pipe:1" in options
+
+
+@pytest.mark.parametrize(
+    "script, message",
+    [
+        (None, "and ffmpeg, which reads more, is not installed"),
+        (
+            "echo first >&2; echo 'Invalid data' >&2; exit 1",
+            r"a\.m4a is no audio that soundfile or ffmpeg can read to its end "
+            r"\(Invalid data\)",
+        ),
+        # as of a file that is cut off
+        (
+            "head -c 8000 /dev/zero; echo 'File ended prematurely' >&2",
+            r"a\.m4a is no audio .* to its end \(File ended prematurely\)",
+        ),
+        ("exit 0", "holds no samples"),
+    ],
+)
+def test_what_nothing_reads(script, message, ffmpeg, tmp_path):
+    (tmp_path / "a.m4a").write_bytes(b"no audio")
+    if script is not None:
+        ffmpeg(script)
+    with pytest.raises(AudioError, match=message):
+        plain_audio(tmp_path / "a.m4a", 8000, tmp_path, "a")
+    assert not list(tmp_path.glob("*.flac")) + list(tmp_path.glob(".draft*"))
+
+
+needs_ffmpeg = needs_programs(shutil.which("ffmpeg") is not None, "ffmpeg")
+
+
+@needs_ffmpeg
+def test_sound_that_begins_after_the_picture(tmp_path):
+    """Half a second of a tone that begins at 2 s of a film, and again at 4 s."""
+    tone = 0.5 * np.sin(2 * np.pi * 440 * np.arange(RATE // 2) / RATE)
+    soundfile.write(tmp_path / "a.wav", tone, RATE)
+    film = ["-f", "lavfi", "-i", "color=size=16x16:rate=5:duration=6"]
+    sound = ["-itsoffset", "2", "-i", str(tmp_path / "a.wav")]
+    # the second half of the tone comes 2 s later than it should
+    late = ["-af", "asetpts='PTS+gte(T,2.25)*2/TB'", "-shortest"]
+    make = ["ffmpeg", "-nostdin", "-v", "error", *film, *sound, "-map", "0:v"]
+    make += ["-map", "1:a", "-c:a", "libopus", *late, str(tmp_path / "film.mkv")]
+    subprocess.run(make, check=True)
+    (path, _) = plain_audio(tmp_path / "film.mkv", RATE, tmp_path, "film")
+    samples, _ = soundfile.read(path)
+    loud = np.flatnonzero(np.abs(samples) > 0.2) / RATE
+    first, second = loud[loud < 3], loud[loud > 3]
+    assert (first.min(), first.max()) == pytest.approx((2.0, 2.25), abs=0.05)
+    assert (second.min(), second.max()) == pytest.approx((4.25, 4.5), abs=0.05)
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize("name", ["a.m4a", "a.mka", "a.wma", "a.aac", "a.caf"])
+def test_half_of_what_ffmpeg_reads(name, tmp_path):
+    """ffmpeg itself makes half the audio of it, and mostly ends with status 0."""
+    wave = 0.1 * np.random.default_rng(0).standard_normal(80000)
+    soundfile.write(tmp_path / "a.wav", wave, 8000)
+    make = ["ffmpeg", "-nostdin", "-v", "error", "-i", str(tmp_path / "a.wav")]
+    path = tmp_path / name
+    start = ["-movflags", "+faststart"] if name == "a.m4a" else []
+    subprocess.run([*make, *start, str(path)], check=True)
+    copy, _ = plain_audio(path, 16000, tmp_path, "whole")
+    assert soundfile.info(copy).duration == pytest.approx(10, abs=0.3)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(AudioError, match="to its end|cut off"):
+        plain_audio(path, 16000, tmp_path, "half")
+    assert not list(tmp_path.glob("half*"))
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize("end", ["#EXT-X-ENDLIST\n", ""], ids=["ended", "going on"])
+def test_a_playlist_is_no_audio(end, tone, tmp_path):
+    """ffmpeg would read the file that it names, or wait for more of it."""
+    soundfile.write(tmp_path / "secret.wav", tone, 8000)
+    make = ["ffmpeg", "-nostdin", "-v", "error", "-i", str(tmp_path / "secret.wav")]
+    subprocess.run([*make, str(tmp_path / "secret.ts")], check=True)
+    (tmp_path / "a.mp4").write_text(
+        "#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXTINF:1.0,\n"
+        f"secret.ts\n{end}"
+    )
+    (tmp_path / "b.mp4").write_text(f"ffconcat version 1.0\nfile secret.wav\n{end}")
+    for name in ("a.mp4", "b.mp4"):
+        with pytest.raises(AudioError, match=f"{name} is no audio that soundfile or"):
+            plain_audio(tmp_path / name, 16000, tmp_path, "a")
+
+
+@needs_ffmpeg
+def test_ffmpeg_itself(tone, tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.stack([tone, tone], axis=1), 8000)
+    make = ["ffmpeg", "-nostdin", "-v", "error", "-i", str(tmp_path / "a.wav")]
+    subprocess.run([*make, str(tmp_path / "a.m4a")], check=True)
+    copy, _ = plain_audio(tmp_path / "a.m4a", 16000, tmp_path, "a")
+    samples, rate = soundfile.read(copy)
+    assert rate == 16000
+    spectrum = np.abs(np.fft.rfft(samples[4000:12000]))
+    assert np.argmax(spectrum) * 16000 / 8000 == pytest.approx(440, abs=2)
