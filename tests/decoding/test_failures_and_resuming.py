@@ -262,9 +262,15 @@ def test_a_line_of_another_data_file_counts_too(transformer_model, wav_scp):
 def test_results_of_another_tool_are_overwritten(transformer_model, wav_scp, tmp_path):
     out = tmp_path / "out"
     (out / "1best_recog").mkdir(parents=True)
-    (out / "1best_recog" / "text").write_text("utt9 A\n")
+    (out / "2best_recog").mkdir()
+    for name in ("1best_recog/text", "1best_recog/posterior", "2best_recog/text"):
+        (out / name).write_text("utt9 A\n")
+    (out / "1best_recog" / "notes.txt").write_text("a person's own\n")
     run_asr(transformer_model, wav_scp, out)
     assert list(lines(out)) == [f"utt{i}" for i in range(1, 6)]
+    assert not (out / "2best_recog").exists()
+    assert not (out / "1best_recog" / "posterior").exists()
+    assert (out / "1best_recog" / "notes.txt").exists()
 
 
 # --- The output folder ----------------------------------------------------------------

@@ -1,17 +1,20 @@
 """Audio that is named, or found in folders, and what is left out."""
 
 import os
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
 from espnet_lenbias.decoding.found_audio import left_out, named_audio
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.decoding.plain_audio import plain_audio
 from espnet_lenbias.options.run_journal import JOURNAL
 
 OUT = Path("transcripts")
-# as copies in the folder `audio` of an output folder are called
-COPY = "a-0123cdef.flac"
+# as copies in the folder `audio` of an output folder are called; a person's own
+LIKE_COPY = "interview-20240115.flac"
 
 
 def test_names(tmp_path):
@@ -38,18 +41,27 @@ def test_names(tmp_path):
     }
 
 
+def write_copy(folder, tmp_path):
+    """Write a copy, as a run does that writes into this folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    soundfile.write(tmp_path / "a.wav", np.zeros(800), 8000)
+    plain_audio(tmp_path / "a.wav", 16000, folder, "audio/a")
+
+
 def test_copies_of_an_earlier_run_are_no_audio(tmp_path):
-    for name in ("a.m4a", f"out/audio/{COPY}", "other/out/b.wav"):
+    for name in ("a.m4a", f"out/audio/{LIKE_COPY}", "other/out/b.wav"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
+    write_copy(tmp_path / "out", tmp_path)
+    (tmp_path / "a.wav").unlink()
     found = named_audio([tmp_path], tmp_path / "out")
-    assert list(found) == ["a", "b"]
+    assert set(found) == {"a", "b", LIKE_COPY.removesuffix(".flac")}
     assert found["a"] == tmp_path / "a.m4a"
 
 
 def test_results_of_other_runs_are_no_audio_of_a_folder(tmp_path):
-    of_runs = (f"old/audio/{COPY}", "old/1best_recog/b.flac")
-    for name in ("a.wav", *of_runs, "music/a.flac"):
+    write_copy(tmp_path / "old", tmp_path)
+    for name in ("a.wav", "old/1best_recog/b.flac", "music/a.flac"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "old" / JOURNAL).touch()
@@ -61,12 +73,14 @@ def test_results_of_other_runs_are_no_audio_of_a_folder(tmp_path):
 def test_own_audio_in_an_output_folder_is_transcribed(results, tmp_path):
     own = ["a.wav", "day2/b.wav", "audio/c.wav", "recordings/d.wav", "audio/e-12.flac"]
     out = tmp_path / results
-    written = [f"audio/{COPY}", "decoding.jsonl", "decoding.log", "decoding.formats"]
+    own.append(f"audio/{LIKE_COPY}")
+    written = ["decoding.jsonl", "decoding.log", "decoding.formats"]
     written += ["transcribe.scp", "transcribe.segments"]
     written += ["1best_recog/text.trn", "recordings/1best_recog/text"]
     for path in (*(tmp_path / name for name in own), *(out / name for name in written)):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
+    write_copy(out, tmp_path)
     found = named_audio([tmp_path], out)
     assert set(found.values()) == {tmp_path / name for name in own}
     assert left_out([tmp_path], out) == {}
@@ -99,11 +113,18 @@ def test_what_a_folder_holds_beside_audio_is_counted(tmp_path):
     }
 
 
-def test_names_that_cannot_be_told_apart(tmp_path):
-    for name in ("a b.wav", "a-b.wav"):
-        (tmp_path / name).touch()
-    with pytest.raises(OptionError, match=r"a b\.wav and .*a-b\.wav would have the sa"):
-        named_audio([tmp_path], OUT)
+def test_whole_paths_that_are_alike_as_names(tmp_path):
+    """A number tells them apart, the same whatever else is named."""
+    paths = [tmp_path / name for name in ("a b.wav", "a-b.wav", "c.wav")]
+    for path in paths:
+        path.touch()
+    found = named_audio([tmp_path], OUT)
+    assert sorted(found.values()) == paths
+    by_path = {path: name for name, path in found.items()}
+    prefix = "-".join(tmp_path.parts[1:])
+    for path in paths[:2]:
+        assert re.fullmatch(f"{prefix}-a-b.wav-[0-9a-f]{{8}}", by_path[path])
+    assert named_audio(paths[1::-1], OUT).items() <= found.items()
 
 
 def test_folders_that_are_linked_to_are_searched_once(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from espnet_lenbias.decoding.plain_audio import plain_audio
+from espnet_lenbias.decoding.plain_audio import is_copy, plain_audio
 from espnet_lenbias.errors import AudioError
 from tests.conftest import RATE
 from tests.programs import needs_programs
@@ -84,6 +84,24 @@ def test_a_copy_of_audio_of_the_same_size_is_made_anew(tone, tmp_path):
     assert list(tmp_path.glob("copy*")) == copies[1:]
 
 
+def test_a_persons_own_file_that_is_called_as_a_copy_stays(tone, tmp_path):
+    own = tmp_path / "a-20240115.flac"
+    soundfile.write(own, tone, 8000)
+    soundfile.write(tmp_path / "a.wav", tone, 8000)
+    copy, _ = plain_audio(tmp_path / "a.wav", 16000, tmp_path, "a")
+    assert own.exists() and is_copy(copy) and not is_copy(own)
+
+
+def test_gsm_is_written_anew(tone, tmp_path):
+    """Of it no piece can be read without what is before it."""
+    path = tmp_path / "a.wav"
+    soundfile.write(path, tone, 8000, subtype="GSM610")
+    copy, done = plain_audio(path, 8000, tmp_path, "a")
+    assert done == "WAV written as FLAC"
+    whole, _ = soundfile.read(path, dtype="int16")
+    np.testing.assert_array_equal(soundfile.read(copy, dtype="int16")[0], whole)
+
+
 def test_audio_that_is_cut_off_is_named(tone, tmp_path):
     soundfile.write(tmp_path / "a.wav", tone, 8000)
     whole = (tmp_path / "a.wav").read_bytes()
@@ -113,7 +131,8 @@ def ffmpeg(tmp_path, monkeypatch):
 
     def ffmpeg(script):
         path = tmp_path / "bin" / "ffmpeg"
-        path.write_text(f"#!/bin/sh\n{script}\n")
+        no_second_track = 'case "$*" in *0:a:1*) exit 1;; esac'
+        path.write_text(f"#!/bin/sh\n{no_second_track}\n{script}\n")
         path.chmod(0o755)
 
     return ffmpeg
@@ -181,6 +200,23 @@ def test_sound_that_begins_after_the_picture(tmp_path):
     first, second = loud[loud < 3], loud[loud > 3]
     assert (first.min(), first.max()) == pytest.approx((2.0, 2.25), abs=0.05)
     assert (second.min(), second.max()) == pytest.approx((4.25, 4.5), abs=0.05)
+
+
+@needs_ffmpeg
+def test_the_first_of_two_tracks(tone, tmp_path):
+    """As of a recording of a voice and of a game."""
+    make = ["ffmpeg", "-nostdin", "-v", "error"]
+    for name, samples in (("a.wav", tone), ("b.wav", 0 * tone)):
+        soundfile.write(tmp_path / name, samples, 8000)
+        make += ["-i", str(tmp_path / name)]
+    both = str(tmp_path / "both.mka")
+    subprocess.run([*make, "-map", "0:a", "-map", "1:a", both], check=True)
+    subprocess.run([*make, "-map", "0:a", str(tmp_path / "one.mka")], check=True)
+    copy, done = plain_audio(tmp_path / "both.mka", 8000, tmp_path, "both")
+    said = "read by ffmpeg, as one channel of 8000 Hz"
+    assert done == f"{said}, and of its audio tracks the first alone"
+    assert np.abs(soundfile.read(copy)[0]).max() > 0.2
+    assert plain_audio(tmp_path / "one.mka", 8000, tmp_path, "one")[1] == said
 
 
 @needs_ffmpeg
