@@ -59,6 +59,24 @@ def test_what_is_cut_ends_with_a_scored_end_label(kind, options, frames):
 
 
 @every
+@pytest.mark.parametrize("frames", [1, 3])
+def test_what_is_cut_where_no_end_is_possible(kind, options, frames, caplog):
+    """As within a segment of OWSM's: the end is not scored, as in ESPnet."""
+    scorer = TableScorer([logs(0.6, 0.4, 0.0)])
+    search = searching(kind, scorer, 2, **options)
+    best, second = search(encoder_output(0, frames))[:2]
+    assert labels(best) == (A,) * frames + (END,)
+    expected = frames * math.log(0.6)
+    assert best.original_score == best.scores["decoder"] == near(expected)
+    assert second.original_score == near(expected + math.log(0.4 / 0.6))
+    assert best.forced and search.trace[0].at_limit
+    cut = f"no hypothesis had ended within {frames} positions, so the output was cut"
+    assert cut in caplog.text
+    theirs = build(BeamSearch, {"decoder": scorer}, {"decoder": 1.0}, 2, 3)
+    assert theirs(encoder_output(0, frames))[0].score == near(expected)
+
+
+@every
 def test_what_is_cut_in_a_batch(kind, options):
     # One utterance ends by itself, one is cut, in either order.
     class OneThatNeverEnds(TableScorer):
@@ -76,7 +94,8 @@ def test_what_is_cut_in_a_batch(kind, options):
         assert not found[0][0].forced
         assert len(labels(found[1][0])) == 4
         assert found[1][0].forced
-        assert found[1][0].score == -math.inf  # no end label is possible there
+        # no end label is possible there
+        assert found[1][0].score == near(3 * math.log(0.9))
 
 
 @both
