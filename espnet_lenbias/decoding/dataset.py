@@ -14,6 +14,7 @@ import torch
 
 from espnet_lenbias.decoding.pieces import PieceReader
 from espnet_lenbias.decoding.preprocessing import build_preprocessing, check_transcript
+from espnet_lenbias.decoding.sound_reader import SoundReader
 from espnet_lenbias.decoding.utterances import (
     Batch,
     Read,
@@ -73,6 +74,10 @@ def build_dataset(
         dataset = build(data_path_and_name_and_type)
     except Exception as e:  # of every kind: each type has a reader of its own
         raise _unreadable(data_path_and_name_and_type, build) from e
+    for _, name, kind in data_path_and_name_and_type:
+        if kind == "sound":
+            adapter = dataset.loader_dict[name]
+            adapter.loader = SoundReader(adapter.loader)
     if segments:
         _, name = cut_data(data_path_and_name_and_type)
         dataset.loader_dict[name].loader = PieceReader(segments, dtype)

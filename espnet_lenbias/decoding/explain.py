@@ -16,6 +16,7 @@ five best hypotheses are shown. AUDIO is a file that soundfile can read.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
@@ -105,6 +106,9 @@ def main(cmd: Sequence[str] | None = None) -> int:
     for warning in warnings:
         _warn(warning)
 
+    if given.text is not None and os.path.isfile(given.text):
+        _warn(f"{given.text} is taken for a text, though there is a file of that name")
+
     # Here, not above: these load torch and ESPnet.
     from espnet_lenbias.decoding.utterances import reason
     from espnet_lenbias.espnet_compat import TooShortUttError
@@ -120,15 +124,15 @@ def main(cmd: Sequence[str] | None = None) -> int:
         # e.g. audio too short for the encoder, a model that is a transducer
         parser.exit(1, f"{parser.prog}: error: {given.source}: {reason(e)}\n")
     print(f"{title}\n\n{explanation.text}")
-    name = f"{given.name}_{args.search}_beam{args.beam_size}"
+    how_searched = f"_{args.search}_beam{args.beam_size}"
     written = []
     try:
         if explanation.figure is not None:
-            plot = own.output_dir / f"{name}.png"
+            plot = own.output_dir / given.file(f"{how_searched}.png")
             save(explanation.figure, plot)
             written.append(f"plot: {plot}")
         if own.html:
-            page = own.output_dir / f"{name}.html"
+            page = own.output_dir / given.file(f"{how_searched}.html")
             _write_page(page, explanation.searched, title, given, how)
             written.append(f"page: {page}")
     except OSError as e:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from espnet_lenbias.decoding.plain_files import file_name
 from espnet_lenbias.options.audio_files import (
     are_large,
     audio_rate,
@@ -34,8 +35,14 @@ class Input:
 
     @property
     def name(self) -> str:
-        """What titles, and the plot's file, call it."""
+        """What titles call it."""
         return "text" if self.audio is None else self.audio.stem
+
+    def file(self, ending: str) -> str:
+        """Return how a file of it is called: as the audio, or by the words of the text."""
+        if self.audio is not None:
+            return self.audio.stem + ending
+        return file_name("-".join((self.text or "").split()), ending) + ending
 
     @property
     def source(self) -> str:

@@ -78,14 +78,13 @@ def write_formats(
     names = {name for name, _ in files}
     if not (before or names):
         return
-    set_aside(folder, names - before)
+    set_aside(folder, names | before.keys(), before)
     # before the files: a run that is killed among them has written some
-    note_files(folder, before | names)
+    note_files(folder, before.keys() | names)
     for name, lines in files:
         replace_file(folder, name, lines)
-    if gone := before - names:
-        remove_files(folder, gone)
-        note_files(folder, names)
+    remove_files(folder, before.keys() - names)
+    note_files(folder, names)
 
 
 def _asked_for(

@@ -1,12 +1,14 @@
 """Which files of formats a run has written: these, and no others, go in the next one.
 
-A person's own files, such as edited subtitles, may lie beside them, or in their place.
+A person's own files, such as edited subtitles, may lie beside them, or in their place:
+those are never lost.
 """
 
+import hashlib
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
@@ -19,7 +21,8 @@ from espnet_lenbias.decoding.plain_files import (
     replace_file,
 )
 
-LIST = "decoding.formats"  # below the output folder: a line for each file
+# Below the output folder: a line for each file, `name`, a tab, and its checksum.
+LIST = "decoding.formats"
 
 # What the files can be called: nothing else is removed, whatever the list says.
 _FORMAT_FILE = re.compile(
@@ -33,41 +36,52 @@ _FORMAT_FILE = re.compile(
 def note_files(folder: Path, names: Iterable[str]) -> None:
     """Write which files of formats there are, by their names below the output folder.
 
+    Those that are not there yet have no checksum.
+
     Raises:
-        OSError: Names the list.
+        OSError: Names the list, or a file that cannot be read.
     """
-    replace_file(folder, LIST, (f"{name}\n" for name in sorted(names)))
+    sums = dict.fromkeys(sorted(names), "")
+    for name, path in _own_files(folder, sums):
+        sums[name] = _checksum(path)
+    replace_file(folder, LIST, (f"{name}\t{of}\n" for name, of in sums.items()))
 
 
-def noted_files(folder: Path) -> set[str]:
+def noted_files(folder: Path) -> dict[str, str]:
     """Return the files of formats that runs into a folder have written; they may be gone.
+
+    Returns:
+        Name below the folder -> checksum; "" where it is not known.
 
     Raises:
         OSError: The list cannot be read.
     """
     try:
         with open_plain(folder / LIST, "r") as f:
-            names = f.read().split("\n")
+            lines = [line.partition("\t") for line in f.read().split("\n")]
     except FileNotFoundError:
-        return set()
-    return {name for name in names if _FORMAT_FILE.fullmatch(name)}
+        return {}
+    return {name: of for name, _, of in lines if _FORMAT_FILE.fullmatch(name)}
 
 
-def set_aside(folder: Path, names: Iterable[str]) -> None:
-    """Give a person's own files other names, which stand where files will be written.
+def set_aside(folder: Path, names: Iterable[str], noted: Mapping[str, str]) -> None:
+    """Give a person's own files, and those that a person has changed, other names.
 
     Args:
         folder: The output folder.
-        names: Of the files that will be, below the folder; no run has written them yet.
+        names: Of files that will be written or removed, below the folder.
+        noted: See :func:`noted_files`.
 
     Raises:
-        OSError: Names a file that cannot be renamed.
+        OSError: Names a file that cannot be read or renamed.
     """
-    for path in _own_files(folder, names):
+    for name, path in _own_files(folder, names):
+        if name in noted and noted[name] in ("", _checksum(path)):
+            continue
         others = (path.with_name(f"{path.name}.{n}") for n in count(1))
         other = next(o for o in others if not os.path.lexists(o))
         path.rename(other)
-        logging.warning(f"{path} was there, of no run: it is {other} now")
+        logging.warning(f"{path} is not as a run has written it: it is {other} now")
 
 
 def remove_files(folder: Path, names: Iterable[str]) -> None:
@@ -80,12 +94,18 @@ def remove_files(folder: Path, names: Iterable[str]) -> None:
     Raises:
         OSError: Names a file that cannot be removed.
     """
-    remove(_own_files(folder, names))
+    remove(path for _, path in _own_files(folder, names))
 
 
-def _own_files(folder: Path, names: Iterable[str]) -> Iterator[Path]:
+def _checksum(path: Path) -> str:
+    with path.open("rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()[:16]
+
+
+def _own_files(folder: Path, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    """Yield the files that are there, of these names, with them; no links."""
     for name in names:
         path = folder / name
         between = [folder / part for part in Path(name).parents][:-1]
         if is_own(path) and all(map(is_own_folder, between)):
-            yield path
+            yield name, path

@@ -141,8 +141,8 @@ def _entries(path: Path, lines: Sequence[Any]) -> Iterator[tuple[str, Entry]]:
                     )
             case _:
                 logging.warning(
-                    f"{path}, line {number} is not the result of an utterance, which "
-                    "is decoded again"
+                    f"{path}, line {number} is not the result of an utterance: if it was "
+                    "one, that utterance is decoded again"
                 )
 
 

@@ -3,7 +3,12 @@
 from collections.abc import Container
 from pathlib import Path
 
-from espnet_lenbias.decoding.format_list import LIST, noted_files, remove_files
+from espnet_lenbias.decoding.format_list import (
+    LIST,
+    noted_files,
+    remove_files,
+    set_aside,
+)
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import is_result_file
 from espnet_lenbias.decoding.plain_files import is_own, is_own_folder, remove
@@ -13,6 +18,7 @@ def remove_derived(folder: Path) -> None:
     """Remove what is written at the end of a run, from all of its results.
 
     Until then it would tell of the results before: other formats, texts of recordings.
+    What a person has changed of it gets another name.
 
     Raises:
         OSError: Names a file that cannot be removed.
@@ -22,7 +28,9 @@ def remove_derived(folder: Path) -> None:
     if is_own_folder(of_recordings.parent) and is_own_folder(of_recordings):
         texts = [p for p in of_recordings.glob("text*") if is_own(p) and not p.suffix]
     remove(texts)
-    remove_files(folder, noted_files(folder))
+    noted = noted_files(folder)
+    set_aside(folder, noted, noted)
+    remove_files(folder, noted)
     remove(filter(is_own, [folder / LIST]))
 
 

@@ -28,9 +28,6 @@ from espnet_lenbias.options.train_config import why_no_file
 # Types of audio whose whole numbers ESPnet leaves as large as they are.
 _NUMBERS = ("kaldi_ark", "npy")
 
-# What libsndfile says of audio that has no samples to go to.
-_UNSEEKABLE = "unseekable file type"
-
 
 @dataclass(frozen=True)
 class Unreadable:
@@ -75,7 +72,7 @@ class Utterances(torch.utils.data.Dataset[Any]):
         loaders = self.dataset.loader_dict
         # of a loader itself, `in` would read the audio
         if not all(key in loader.keys() for loader in loaders.values()):  # noqa: SIM118
-            return Read(key, Unreadable(self._where_it_lacks()))
+            return Read(key, Unreadable(self._where_it_lacks(key)))
         for loader in loaders.values():
             if hasattr(loader, "rate"):
                 loader.rate = None  # of the utterance before
@@ -93,9 +90,15 @@ class Utterances(torch.utils.data.Dataset[Any]):
         }
         return Read(key, data, {kind: text for kind, text in found.items() if text})
 
-    def _where_it_lacks(self) -> str:
+    def _where_it_lacks(self, key: str) -> str:
         """Return why there is no data of a key."""
-        files = [path for path, _ in self.dataset.debug_info.values()]
+        # a reader's own `in` may read the audio
+        keys = {name: data.keys() for name, data in self.dataset.loader_dict.items()}
+        files = [
+            path
+            for name, (path, _) in self.dataset.debug_info.items()
+            if key not in keys[name]
+        ]
         readers = [
             loader.loader
             for loader in self.dataset.loader_dict.values()
@@ -103,10 +106,10 @@ class Utterances(torch.utils.data.Dataset[Any]):
         ]
         if any(isinstance(reader, PieceReader) for reader in readers):
             return (
-                f"is no piece of a recording that segments name, or not in all of "
+                f"is no piece of a recording that segments name, or not in "
                 f"{', '.join(files)}"
             )
-        return f"is not in all of {', '.join(files)}"
+        return f"is not in {' and '.join(files)}"
 
     def _as_floats(self, data: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return audio as floats, not scaled: some releases of ESPnet leave integers."""
@@ -195,7 +198,10 @@ class Utterances(torch.utils.data.Dataset[Any]):
             if self.dataset.debug_info[name][1] not in SOUND:
                 continue
             if source.endswith("|"):
-                return f"{source}: sound takes no commands: use kaldi_ark"
+                return (
+                    f"{source}: sound takes no commands: write what it gives into a file, "
+                    "or use kaldi_ark if the model was trained on it"
+                )
             for file in self._files(name, key):
                 if not os.path.exists(file):
                     return f"there is no file {file}"
@@ -250,7 +256,4 @@ def reason(error: BaseException) -> str:
             "out of memory; lower beam_size, or decode it on the CPU (--ngpu 0) or on "
             "a device with more memory"
         )
-    said = in_a_line(error)
-    if _UNSEEKABLE in said:  # of GSM, where ESPnet's reader goes to the first sample
-        said += " (convert it to FLAC, or to WAV of 16 bits, which ESPnet can read)"
-    return said
+    return in_a_line(error)

@@ -22,6 +22,7 @@ from espnet_lenbias.inference.audio_checks import (
 from espnet_lenbias.inference.search_option import SearchOptionMixin
 from espnet_lenbias.inference.source_text import check_rows, checked_ids
 from espnet_lenbias.inference.symbols import Symbols, check_symbol
+from espnet_lenbias.options.audio_files import check_audio_file
 from espnet_lenbias.options.train_config import train_config
 
 logger = logging.getLogger(__name__)
@@ -176,8 +177,12 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
         Raises:
             AudioError: The recording is empty, holds NaN or infinity, or has several
                 channels.
+            OSError: There is no such file.
+            ValueError: The file is no audio.
         """
-        if not isinstance(speech, str | Path):
+        if isinstance(speech, str | Path):
+            check_audio_file(Path(speech))
+        else:
             speech = self._heard(speech)
         found: list[tuple[float, float, str]] = super().decode_long(
             speech, *args, **kwargs

@@ -149,7 +149,9 @@ def _wav_seconds(path: Path, start: int) -> tuple[float, float]:
 
 
 def _is_no_chunk(head: bytes) -> bool:
-    """Tell whether what comes behind the samples of a WAV is neither a chunk nor zeros."""
+    """Tell whether what comes behind the samples of a WAV is no chunk, tag or zeros."""
+    if head.startswith((b"ID3", b"TAG")):
+        return False
     return any(head) and not (head[:4].isascii() and head[:4].decode().isprintable())
 
 

@@ -44,12 +44,21 @@ def load_search(name: str) -> Callable[..., Any]:
     try:
         search: Callable[..., Any] = point.load()
     except Exception as e:  # of whatever its code does
-        owner = f"the package {point.dist.name}" if point.dist else "another package"
         raise OptionError(
-            f"search: {name} is {point.value} of {owner}, which cannot be loaded "
+            f"search: {name} is {point.value} of {_owner(point)}, which cannot be loaded "
             f"({in_a_line(e)}): mend or remove that package"
         ) from e
+    if not callable(search):
+        raise OptionError(
+            f"search: {name} is {point.value} of {_owner(point)}, which is no class: name "
+            "one behind the module, as in `module:Class`, in the entry point of that "
+            "package"
+        )
     return search
+
+
+def _owner(point: EntryPoint) -> str:
+    return f"the package {point.dist.name}" if point.dist else "another package"
 
 
 def build_search(

@@ -217,8 +217,8 @@ def _tell_apart(folder: Path, systems: Sequence[System]) -> None:
         if same is not system:
             raise ValueError(
                 f"{same.tag} and {system.tag} in {folder} are both {system.label}, "
-                f"beam {system.beam_size}: give each {CONFIG} a `row:` with a name of "
-                "its own"
+                f"beam {system.beam_size}: give each a `row:` with a name of its own, in "
+                f"its {CONFIG} (a file beside the sets, which can hold this line alone)"
             )
 
 

@@ -10,12 +10,14 @@ import re
 
 # Signs of words that sclite does not take as they are -> their full-width forms.
 _FULL_WIDTH = str.maketrans("{}@;*", "\uff5b\uff5d\uff20\uff1b\uff0a")
+_NO_PARENTHESES = str.maketrans("()", "\uff08\uff09")  # which end an utterance's name
 _NO_WORD = re.compile(r".*[{}]|;;|\*\*|@$")
 
 
 def trn_line(key: str, text: str, speaker: str) -> str:
     """Return a line ``TEXT (speaker-utterance)``, whose words sclite takes as words."""
-    return f"{' '.join(map(plain_word, text.split()))} ({speaker}-{key})\n"
+    utterance = f"{speaker}-{key}".translate(_NO_PARENTHESES)
+    return f"{' '.join(map(plain_word, text.split()))} ({utterance})\n"
 
 
 def plain_word(word: str) -> str:

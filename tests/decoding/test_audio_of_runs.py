@@ -143,7 +143,7 @@ def test_a_command_as_sound(kind, transformer_model, wav_scp, tmp_path, caplog):
     command = [word.replace(",sound", f",{kind}") for word in command]
     assert asr_inference.main([*command, "--search", "simple"]) == 1
     assert caplog.messages[-1] == (
-        f"failed: utt2: cat {wave} |: sound takes no commands: use kaldi_ark"
+        f"failed: utt2: cat {wave} |: sound takes no commands: write what it "
     )
 
 

@@ -273,7 +273,7 @@ def spoil(model, data) -> str:
     if model.tool == "mt":
         text = (data / "text").read_text()
         (data / "text").write_text(text.replace("utt2 C\n", ""))
-        return "is not in all of"
+        return f"is not in {data}/text"
     soundfile.write(data / "utt2.wav", np.full(RATE, np.nan), RATE, subtype="FLOAT")
     return "NaN or infinity"
 

@@ -1,5 +1,6 @@
 """``espnet-lenbias explain`` on the bundled model, and what it refuses."""
 
+import contextlib
 import importlib
 import json
 import math
@@ -423,7 +424,7 @@ def test_every_tool_finds_what_its_drop_in_finds(
     if name == "st_multi":
         source_text = lines(tmp_path / "out", "1asr_best_recog/asr_text")["utt1"]
         assert f"The source text, searched before: {source_text}" in shown
-    stem = "text" if name == "mt" else "utt1"
+    stem = "A-B" if name == "mt" else "utt1"
     plot = tmp_path / "explained" / f"{stem}_explicit_length_beam4.png"
     assert plot.read_bytes().startswith(b"\x89PNG")
 
@@ -437,6 +438,26 @@ def test_a_text_in_a_file(packed, tmp_path, capsys):
         assert cli.main(["explain", *given, "--model", model, "--beam_size", "2"]) == 0
         shown.append(capsys.readouterr().out)
     assert shown[0] == shown[1]
+
+
+def test_plots_are_called_by_the_words_of_the_text(packed, tmp_path, capsys):
+    """Also by words that are the name of a file, which is said."""
+    (tmp_path / "A").write_text("B")
+    model = packed("mt")
+    capsys.readouterr()
+    for text in ("A", "B A/", "A" * 300):
+        command = ["explain", "--text", text, "--model", model, "--beam_size", "2"]
+        command += ["--output_dir", str(tmp_path / "plots")]
+        with contextlib.chdir(tmp_path):
+            assert cli.main(command) == 0
+        said = "A is taken for a text, though there is a file of that name"
+        assert (said in capsys.readouterr().err) == (text == "A")
+    ending = "_explicit_length_beam2.png"
+    long, *names = sorted((p.name for p in (tmp_path / "plots").iterdir()), key=len)[
+        ::-1
+    ]
+    assert sorted(names) == [f"A{ending}", f"B-A%2F{ending}"]
+    assert len(long) == 255 and long.startswith("AAAA") and long.endswith(ending)
 
 
 def test_audio_beyond_the_window_is_warned_of(packed, tmp_path, capsys):

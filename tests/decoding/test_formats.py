@@ -17,6 +17,7 @@ from espnet_lenbias.decoding import drop_in, result_rows
 from espnet_lenbias.decoding.format_files import write_formats
 from espnet_lenbias.decoding.format_lines import clock
 from espnet_lenbias.decoding.format_list import LIST
+from espnet_lenbias.decoding.older_results import remove_derived
 from espnet_lenbias.decoding.plain_files import file_name
 from espnet_lenbias.decoding.transcript import transcript_of
 from espnet_lenbias.options import decoding as options_of_decoding
@@ -194,9 +195,25 @@ def test_a_persons_own_file_in_the_place_of_one_is_set_aside(args, tmp_path, cap
             "1best_recog/srt/bob-1.srt": LATE_SRT,
             "1best_recog/srt/bob-1.srt.1": "mine, too",
         }
-    said = f"text.trn was there, of no run: it is {tmp_path}/1best_recog/text.trn.2 now"
-    assert said in caplog.text
+    path = tmp_path / "1best_recog" / "text.trn"
+    assert f"{path} is not as a run has written it: it is {path}.2 now" in caplog.text
     assert len(caplog.records) == 2
+
+
+@pytest.mark.parametrize("formats", [["srt"], ["trn"]])
+def test_what_a_person_has_changed_is_kept(formats, args, tmp_path, caplog):
+    """Whether it is written anew, or goes because nobody asks for it any more."""
+    args.formats, args.nbest = ["srt"], 1
+    write_formats(tmp_path, args, {"bob-1": ROWS["bob-1"]})
+    path = tmp_path / "1best_recog/srt/bob-1.srt"
+    path.write_text("corrected")
+    args.formats = formats
+    write_formats(tmp_path, args, {"bob-1": ROWS["bob-1"]})
+    assert path.with_name("bob-1.srt.1").read_text() == "corrected"
+    assert path.exists() == (formats == ["srt"])
+    assert f"{path} is not as a run has written it" in caplog.text
+    remove_derived(tmp_path)
+    assert [p.name for p in path.parent.iterdir()] == ["bob-1.srt.1"]
 
 
 def test_a_planted_list_of_files_removes_no_others(args, tmp_path):

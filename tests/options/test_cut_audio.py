@@ -231,6 +231,12 @@ def test_a_wav_that_goes_on_behind_its_end(tmp_path):
     ):
         check_whole(path)
     id3 = b"TAG" + bytes(125)
-    for more in (b"LIST\x04\0\0\0abcd", bytes(512), b"\n", id3):
+    for more in (
+        b"LIST\x04\0\0\0abcd",
+        bytes(512),
+        b"\n",
+        id3,
+        b"ID3\x03" + bytes(2000),
+    ):
         path.write_bytes(whole + more)
         check_whole(path)

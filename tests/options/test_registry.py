@@ -52,6 +52,8 @@ def broken_packages(monkeypatch):
         "gone": "no_such_package:Search",
         "nameless": f"{__name__}:NoSuchSearch",
         "unfinished": f"{__name__}:_CannotBeBuilt",
+        "module": __name__,
+        "number": "math:pi",
     }.items():
         points[name] = EntryPoint(name, value, registry.GROUP)
     monkeypatch.setattr(registry, "_entry_points", lambda: points)
@@ -66,6 +68,14 @@ def broken_packages(monkeypatch):
             "loaded (ModuleNotFoundError: No module named 'no_such_package'): mend or",
         ),
         ("nameless", "search: nameless is "),
+        (
+            "module",
+            f"search: module is {__name__} of another package, which is no class",
+        ),
+        (
+            "number",
+            "search: number is math:pi of another package, which is no class: na",
+        ),
     ],
 )
 def test_a_search_that_cannot_be_loaded(name, message, broken_packages, capsys):

@@ -18,6 +18,7 @@ from espnet_lenbias import Speech2Text
 from espnet_lenbias.options.decoding import get_parser, parse
 from espnet_lenbias.options.espnet_tools import ASR, S2T
 from espnet_lenbias.options.registry import check_search_conf
+from espnet_lenbias.options.run_journal import JOURNAL
 from espnet_lenbias.options.tool_choice import choose_tool
 from espnet_lenbias.report.scoring import Errors, count_errors, read_text
 from tests.bundled import bundled
@@ -27,6 +28,7 @@ RECIPE = Path(__file__).parents[2] / "recipes" / "librispeech"
 MT = RECIPE.with_name("mini_mt") / "pretrained" / "mt.zip"
 MINI = RECIPE.parent / "mini_librispeech"
 PACKED = bundled("asr_transformer")
+TRANSLATOR = Path(__file__).parents[2] / "recipes" / "mini_mt" / "pretrained" / "mt.zip"
 SLICE = MINI / "slice" / "LibriSpeech"
 
 NORM, EOS = {"length_norm": True}, {"eos_threshold": 1.5}
@@ -280,6 +282,30 @@ def test_a_config_that_is_none(text, message, transformer_model, tmp_path):
     assert run.returncode == bool(message)
     assert message in run.stderr
     assert "Traceback" not in run.stderr
+
+
+def test_a_translator_of_texts_is_no_model_here(tmp_path):
+    run = _local("model", TRANSLATOR, tmp_path / "model.yaml")
+    assert run.returncode == 1
+    assert f"model.py: {TRANSLATOR} is a model of mt, which translates" in run.stderr
+
+
+def test_another_model_beside_results_is_refused(transformer_model, tmp_path):
+    shutil.copy(transformer_model.weights, tmp_path / "valid.acc.ave.pth")
+    shutil.copy(transformer_model.config, tmp_path / "config.yaml")
+    out = tmp_path / "exp" / "model.yaml"
+    assert _local("model", tmp_path, out).returncode == 0
+    first = out.read_text()
+    assert _local("model", PACKED, out).returncode == 0  # nothing is decoded yet
+    assert _local("model", tmp_path, out).returncode == 0
+    journal = out.parent / "simple_beam4" / "dev" / JOURNAL
+    journal.parent.mkdir(parents=True)
+    journal.touch()
+    assert _local("model", tmp_path, out).returncode == 0
+    run = _local("model", PACKED, out)
+    assert run.returncode == 1
+    assert f"model.py: {out.parent} holds results of another model" in run.stderr
+    assert out.read_text() == first
 
 
 def test_a_folder_that_cannot_be_made(transformer_model):

@@ -519,6 +519,19 @@ def _libri(recipes: Path, audio: str, *options: object, **environment: object):
     return _run(recipes, LIBRI, *where, *sets, *options, **environment)
 
 
+def test_a_set_in_detail_that_is_none_of_the_sets(recipes):
+    for name in ("dev-clean", "dev-other"):
+        (recipes / "a" / name).mkdir(parents=True)
+    why = "there is no data/nope: --detail names it, and --sets does not"
+    _refused(recipes, _libri(recipes, "a", "--detail", "nope"), f"run.sh: {why}")
+
+
+def test_whatever_fails_ends_a_script_with_2(decoding):
+    """1 says that utterances have failed, and Python ends with it, too."""
+    _program(decoding / "python", "#!/bin/bash\ncase $* in *data_prep*) exit 1;; esac")
+    assert _libri(decoding, "a").returncode == 2
+
+
 def test_an_utterance_that_fails_stops_no_other_row_set_or_stage(decoding):
     run = _libri(decoding, "a", "--rows", "simple explicit_length")
     assert _decoded(decoding) == [

@@ -10,6 +10,11 @@ def test_trn_lines():
     assert trn(texts, {"1-u": "ann", "1-v": "1"}) == "THE CAT (ann-1-u)\n (1-1-v)\n"
 
 
+def test_parentheses_in_the_name_of_an_utterance():
+    """sclite takes the last ones of a line for those around it."""
+    assert trn({"talk (1)": "HI"}, {"talk (1)": "s"}) == "HI (s-talk \uff081\uff09)\n"
+
+
 def test_words_that_sclite_would_not_take_as_they_are():
     texts = {
         "u": "a { b } c{ {}",

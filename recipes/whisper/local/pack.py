@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import hashlib
 import io
+import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,8 @@ def load(checkpoint: str) -> Any:
         return whisper.load_model(checkpoint, device="cpu")
     except Exception as e:  # of the net, of the disk, of torch
         why = " ".join(str(e).split()) or type(e).__name__
+        if isinstance(e, pickle.UnpicklingError):  # torch would have it unpickled
+            why = "it is damaged, or holds other things than parameters"
         if checkpoint in whisper.available_models():
             url = whisper._MODELS[checkpoint]
             sys.exit(
