@@ -59,9 +59,8 @@ _CAUTIOUSLY = (
 # place, so that times are those of the film.
 _ON_TIME = "aresample=async=1:first_pts=0"
 
-# Kinds whose samples can be read from any place on, exactly, but for WAV with GSM in it.
+# Kinds whose samples can be read from any place on, exactly, but for some codecs in WAV.
 _SEEKABLE = ("WAV", "WAVEX", "FLAC")
-_NOT_SEEKABLE = "GSM610"
 
 
 def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, str]:
@@ -89,7 +88,7 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
     info = _info(path)
     if info is not None:
         check_audio_file(path)
-        as_it_is = info.format in _SEEKABLE and info.subtype != _NOT_SEEKABLE
+        as_it_is = info.format in _SEEKABLE and _is_seekable(path)
         if (
             as_it_is
             and _fits_a_line(path)
@@ -123,6 +122,12 @@ def _info(path: Path) -> Any:
         return file_info(path)
     except (soundfile.LibsndfileError, AudioError):
         return None
+
+
+def _is_seekable(path: Path) -> bool:
+    """Tell whether libsndfile can go to a place in an audio file; not so in GSM."""
+    with soundfile.SoundFile(os.fsencode(path)) as f:
+        return bool(f.seekable())
 
 
 def _fits_a_line(path: Path) -> bool:

@@ -92,10 +92,11 @@ def test_a_persons_own_file_that_is_called_as_a_copy_stays(tone, tmp_path):
     assert own.exists() and is_copy(copy) and not is_copy(own)
 
 
-def test_gsm_is_written_anew(tone, tmp_path):
+@pytest.mark.parametrize("codec", ["GSM610", "NMS_ADPCM_32"])
+def test_what_has_no_places_to_go_to_is_written_anew(codec, tone, tmp_path):
     """Of it no piece can be read without what is before it."""
     path = tmp_path / "a.wav"
-    soundfile.write(path, tone, 8000, subtype="GSM610")
+    soundfile.write(path, tone, 8000, subtype=codec)
     copy, done = plain_audio(path, 8000, tmp_path, "a")
     assert done == "WAV written as FLAC"
     whole, _ = soundfile.read(path, dtype="int16")

@@ -12,7 +12,6 @@ KINDS = {
     "gsm.wav": {"subtype": "GSM610"},
     "nms.wav": {"subtype": "NMS_ADPCM_32"},
     "g721.au": {"format": "AU", "subtype": "G721_32"},
-    "dwvw.aiff": {"format": "AIFF", "subtype": "DWVW_16"},
     "pcm.wav": {"subtype": "PCM_16"},
 }
 
