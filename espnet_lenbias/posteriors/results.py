@@ -9,7 +9,7 @@ let the options `confidence` and `decide` do that.
 from collections.abc import Sequence
 from typing import Any
 
-from espnet_lenbias.options.values import count
+from espnet_lenbias.options.values import whole
 from espnet_lenbias.posteriors.confusion import Words, confidences
 from espnet_lenbias.posteriors.distribution import Floats, posteriors
 from espnet_lenbias.posteriors.risk import least_risk
@@ -83,7 +83,7 @@ def _confidence(
     Raises:
         ValueError: There is no hypothesis of that rank.
     """
-    rank = count("rank", rank)
+    rank = whole("rank", rank)
     if not 1 <= rank <= len(nbest):
         raise ValueError(
             f"rank is {rank}, and the n-best list has {len(nbest)} hypotheses"

@@ -142,8 +142,8 @@ def test_a_command_as_sound(kind, transformer_model, wav_scp, tmp_path, caplog):
     command = asr_command(transformer_model, wav_scp, tmp_path / "out")
     command = [word.replace(",sound", f",{kind}") for word in command]
     assert asr_inference.main([*command, "--search", "simple"]) == 1
-    assert caplog.messages[-1] == (
-        f"failed: utt2: cat {wave} |: sound takes no commands: write what it "
+    assert caplog.messages[-1].startswith(
+        f"failed: utt2: cat {wave} |: sound takes no commands: write what it gives into"
     )
 
 

@@ -124,6 +124,8 @@ def test_a_rank_that_there_is_not(rank, nbest):
     nbest = nbest[:3]
     with pytest.raises(ValueError, match=f"rank is {rank}, and the n-best list has 3"):
         word_confidence(nbest, rank)
+    with pytest.raises(ValueError, match="rank must be a whole number, not 'a'"):
+        word_confidence(nbest, "a")
     with pytest.raises(ValueError, match="rank is 1, and the n-best list has 0"):
         word_confidence([])
 

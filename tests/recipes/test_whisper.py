@@ -17,6 +17,7 @@ import soundfile
 import torch
 import yaml
 
+from espnet_lenbias.decoding.plain_audio import plain_audio
 from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.options.run_journal import JOURNAL
 from espnet_lenbias.report.scoring import read_text
@@ -139,10 +140,10 @@ def test_audio_of_any_rate_and_depth(tmp_path):
     tone = 0.5 * np.sin(2 * np.pi * 440 * time)
     soundfile.write(audio / "deep er" / "tone.ogg", np.stack([tone, tone], 1), 44100)
     (audio / "as is.txt").write_text("as\nis\n")
-    of_a_run = audio / "transcripts" / "audio"  # whose copies are no audio
-    of_a_run.mkdir(parents=True)
-    (of_a_run / "copy-0123abcd.flac").write_bytes(b"no audio")
-    (audio / "transcripts" / JOURNAL).touch()
+    of_a_run = audio / "transcripts"  # whose copies are no audio
+    of_a_run.mkdir()
+    plain_audio(audio / "as is.wav", 8000, of_a_run, "audio/copy")
+    (of_a_run / JOURNAL).touch()
     run = _local("data", audio, out)
     assert run.returncode == 0, run.stderr
     files = read_text(out / "wav.scp")
