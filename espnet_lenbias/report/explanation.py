@@ -207,7 +207,7 @@ def why_stopped(trace: Trace) -> str:
             f"{stop}that is the length limit (maxlenratio), with {trace.running[-1]} "
             f"still running. The best that had ended won{_beyond_limit(trace)}."
         )
-    if trace.at_limit:
+    if trace.kept[-1]:
         return (
             f"{stop}nothing had ended at the length limit (maxlenratio), N = {last - 1}, "
             "so the running hypotheses were made to end."

@@ -76,7 +76,7 @@ def _limit_warning(
             "positions for a longer output, whatever maxlenratio; is there speech in the "
             "audio, and no more than the model takes at once?"
         )
-    if trace.stopped == "forced" and trace.at_limit:
+    if trace.stopped == "forced" and trace.kept[-1]:
         remedy = "a larger maxlenratio leaves it more room"
         if loops(best.yseq[primer_length:-1].tolist()):
             remedy = (

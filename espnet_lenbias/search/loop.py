@@ -28,6 +28,7 @@ from espnet_lenbias.search.scoring import (
     extension_scores,
     raise_invalid_score,
     score_labels,
+    with_possible_ends,
 )
 from espnet_lenbias.search.setup import SearchSetup
 from espnet_lenbias.search.trace import Trace, TraceRecorder
@@ -132,6 +133,8 @@ class BatchDecoding:
         scores = score_labels(
             setup, self.beam, self.states, self.primer_length, end_masked
         )
+        if self.forced:
+            scores = with_possible_ends(scores, spans, self.forced, setup.eos)
         may_end = setup.rule.may_end(scores.weighted)
         if may_end is not None:
             end_masked = ~may_end if end_masked is None else end_masked | ~may_end
@@ -171,11 +174,7 @@ class BatchDecoding:
     def _put_away_dead_ends(
         self, reasons: Sequence[str], fetched: Fetched, scores: LabelScores
     ) -> None:
-        """End by force what stops with nothing ended: no label was possible.
-
-        At the limit it was the end label that was not, such as within a segment of OWSM's:
-        then the end has no score, as in ESPnet, and what runs keeps its own.
-        """
+        """End by force what stops with nothing ended: no label was possible."""
         spans = [
             span
             for span, reason, has_result in zip(
@@ -190,21 +189,15 @@ class BatchDecoding:
         ends = torch.full_like(parents, self.setup.eos)
         utts = [span.utt for span in spans]
         spans = make_spans(utts, [span.stop - span.start for span in spans])
-        grid = Grid(self.beam.spans, self.beam.q.device)
-        at_limit = grid.repeat([s.utt in self.forced for s in self.beam.spans])
-        at_limit = at_limit.unsqueeze(1)
-        q = torch.full_like(scores.weighted, -math.inf)
-        q = torch.where(at_limit, self.beam.q.unsqueeze(1), q)
-        by_scorer, *more = scores.of_extensions
-        unscored = {name: s.masked_fill(at_limit, 0.0) for name, s in by_scorer.items()}
+        impossible = torch.full_like(scores.weighted, -math.inf)
         selection = Selection(parents, on_cpu, ends, spans)
-        ended = self.beam.extend(selection, q, unscored, *more)
+        ended = self.beam.extend(selection, impossible, *scores.of_extensions)
         self.dead_ends.add(ended, ended.q, set(utts))
 
     def _note_stops(self, utts: Sequence[int], reasons: Sequence[str]) -> None:
         for utt, reason in zip(utts, reasons):
             if reason:
-                self.recorder.stop(utt, reason, at_limit=utt in self.forced)
+                self.recorder.stop(utt, reason)
 
     def _go_on(
         self,

@@ -4,13 +4,14 @@ Symbols and shapes are those of :mod:`espnet_lenbias.search.beam`.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
 from espnet_lenbias.errors import ScorerError
 from espnet_lenbias.scorers import Prefixes
+from espnet_lenbias.scorers.base import Span
 from espnet_lenbias.search.beam import Beam
 from espnet_lenbias.search.rectification import rectified
 from espnet_lenbias.search.setup import PreBeam, SearchSetup
@@ -109,6 +110,30 @@ def _pre_beam_ids(
         scores = scores.clone()
         scores[:, eos].masked_fill_(end_masked, -math.inf)
     return scores.topk(pre_beam.size, dim=1).indices
+
+
+def with_possible_ends(
+    scores: LabelScores, spans: Sequence[Span], utts: Container[int], eos: int
+) -> LabelScores:
+    """Return scores by which an utterance can end, for those that have to.
+
+    Where the end label is impossible for all hypotheses of one, such as within a segment
+    of OWSM's, it is not scored, as in ESPnet.
+
+    Args:
+        scores: Those of this position.
+        spans: Of the running hypotheses.
+        utts: The utterances that have to end.
+        eos: The end label.
+    """
+    by_scorer = {name: s.clone() for name, s in scores.by_scorer.items()}
+    weighted = scores.weighted.clone()
+    for utt, start, stop in spans:
+        if utt in utts:
+            impossible = (weighted[start:stop, eos] == -math.inf).all()
+            for values in (weighted, *by_scorer.values()):
+                values[start:stop, eos].masked_fill_(impossible, 0.0)
+    return scores._replace(by_scorer=by_scorer, weighted=weighted)
 
 
 def extension_scores(

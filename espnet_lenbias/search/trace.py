@@ -28,7 +28,6 @@ class Trace:
     running: list[int] = field(default_factory=list)  # those of them that go on
     best_final: list[float] = field(default_factory=list)  # best score so far, or -inf
     best_running: list[float] = field(default_factory=list)  # of what goes on, or -inf
-    at_limit: bool = False  # "forced": because the limit was reached
 
     @property
     def steps(self) -> int:
@@ -59,21 +58,20 @@ class TraceRecorder:
         self._n_utts = n_utts
         self._utts: list[int] = []
         self._rows: list[torch.Tensor] = []
-        self._stopped: dict[int, tuple[str, bool]] = {}
+        self._stopped: dict[int, str] = {}
 
     def add(self, utts: list[int], row: torch.Tensor) -> None:
         """Note one position: (A, R), a row for each of these utterances."""
         self._utts += utts
         self._rows.append(row)
 
-    def stop(self, utt: int, reason: str, at_limit: bool = False) -> None:
-        """Note why an utterance needs no further position; see :class:`Trace`."""
-        self._stopped[utt] = reason, at_limit
+    def stop(self, utt: int, reason: str) -> None:
+        """Note why an utterance needs no further position."""
+        self._stopped[utt] = reason
 
     def traces(self) -> list[Trace]:
         """Return the trace of each utterance."""
-        stops = [self._stopped[b] for b in range(self._n_utts)]
-        traces = [Trace(stopped=why, at_limit=at_limit) for why, at_limit in stops]
+        traces = [Trace(stopped=self._stopped[b]) for b in range(self._n_utts)]
         for utt, row in zip(self._utts, torch.cat(self._rows).tolist()):
             for name, value in zip(self._columns, row):
                 value = int(value) if name in self._counts else value

@@ -156,7 +156,6 @@ def test_the_best_may_have_ended_before_the_search_could_stop():
 )
 def test_why_it_stopped(stopped, kept, running, words):
     trace = Trace(stopped, kept=kept, running=running, best_final=[-math.inf, -2.0])
-    trace.at_limit = stopped == "forced" and kept[-1] > 0
     assert re.search(words, why_stopped(trace))
 
 
