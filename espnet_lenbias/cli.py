@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import inspect
 import json
 import sys
 from collections.abc import Sequence
@@ -82,6 +83,9 @@ def _print_searches() -> None:
             continue
         print(name)
         for option, default in options.items():
+            if default is inspect.Parameter.empty:
+                print(f"    {option}:  # needed")
+                continue
             line = f"    {option}: {json.dumps(default, default=str)}"
             values = POSSIBLE_VALUES.get(option) if name in OPTIONS else None
             print(f"{line}  # {values}" if values else line)

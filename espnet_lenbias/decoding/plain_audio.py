@@ -51,7 +51,7 @@ _CONTAINERS = (
 )
 
 _CAUTIOUSLY = (
-    *("-nostdin", "-v", "error"),
+    *("-nostdin", "-v", "error", "-err_detect", "crccheck"),
     *("-protocol_whitelist", "file,pipe", "-format_whitelist", _CONTAINERS),
 )
 

@@ -136,7 +136,11 @@ def check_search_conf(name: str, conf: Mapping[str, Any]) -> dict[str, Any]:
         if key not in options:
             raise ValueError(f"search_conf: {_unknown_option(name, key, options)}")
     if name not in OPTIONS:
-        return dict(conf)
+        # the one option that is read here of other packages' searches
+        asked = {
+            k: count(f"search_conf: {k}", conf[k]) for k in ("nbest",) if conf.get(k)
+        }
+        return {**conf, **asked}
     try:
         # A decoder always knows its n-best size: it is an option of ESPnet's.
         read = asdict(OPTIONS[name](**{"nbest": 1, **conf}))

@@ -24,8 +24,8 @@ BEGINNINGS = {
 _OGG_BEGINS = re.compile(rb"OggS\x00[\x02\x06]")
 _OGG_GOES_ON = re.compile(rb"OggS\x00[\x00\x01\x04\x05]")
 
-# Likewise of kinds that ffmpeg reads, libsndfile not: WAV (which it refuses if there are
-# several) and AVI, MP4 and its like, Windows Media, AMR.
+# Likewise of kinds that ffmpeg reads, libsndfile not: WAV and AIFF (which it refuses if
+# there are several), AVI, MP4 and its like, Windows Media, AMR, TTA, Matroska and WebM.
 _OF_FFMPEG = (
     re.compile(rb"RIFF....(?:WAVE|AVI )", re.DOTALL),
     re.compile(
@@ -33,6 +33,9 @@ _OF_FFMPEG = (
     ),
     re.compile(rb"\x30\x26\xb2\x75\x8e\x66\xcf\x11\xa6\xd9\x00\xaa\x00\x62\xce\x6c"),
     re.compile(rb"#!AMR(?:-WB)?\n"),
+    re.compile(rb"FORM....AIF[FC]", re.DOTALL),
+    re.compile(rb"TTA1[\x01-\x03]\x00"),
+    re.compile(rb"\x1a\x45\xdf\xa3(?:.|.{8})\x42\x86\x81\x01", re.DOTALL),
 )
 _FIRST_BYTES = 64  # of a file, within which its first recording begins
 

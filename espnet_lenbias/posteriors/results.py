@@ -120,6 +120,8 @@ def minimum_bayes_risk(nbest: Sequence[Result], temperature: float = 1.0) -> lis
 def _check_one_list(nbest: Sequence[Result]) -> None:
     if isinstance(nbest, str) or not isinstance(nbest, Sequence):
         raise TypeError(f"{_WANTED}, not {type(nbest).__name__}")
+    if isinstance(nbest, tuple) and nbest and not isinstance(nbest[0], tuple | list):
+        raise TypeError(f"{_WANTED}, and this is one of them: give the list")
     if any(isinstance(result, list) for result in nbest):
         raise TypeError(
             "these are the n-best lists of several utterances: give one of them, as in "

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.html_page import (
     NO_AUDIO,
     add_html_options,
@@ -149,6 +150,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
     )
     try:
         write_report(folder, request, systems, cells, of_all, missing)
+    except OptionError as e:
+        parser.exit(2, f"{parser.prog}: error: {e}\n")
     except OSError as e:
         parser.exit(2, f"{parser.prog}: error: the report in {folder}: {e}\n")
     if of_all:

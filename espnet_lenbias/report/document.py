@@ -23,6 +23,8 @@ from espnet_lenbias.report.translation import (
 from espnet_lenbias.report.trust import SHARE, TrustLine
 from espnet_lenbias.report.word_confidence import WordConfidenceLine
 
+HEADING = "# Decodings of "  # by which a report is known as one
+
 
 @dataclass(frozen=True)
 class Contents:
@@ -67,7 +69,7 @@ def _head(contents: Contents) -> str:
         for name, of_set in sorted(references.items())
     )
     return (
-        f"# Decodings of {escape(contents.name)}\n\n{sets}\n\n"
+        f"{HEADING}{escape(contents.name)}\n\n{sets}\n\n"
         "Words are what stands between white space; texts are compared as they are, "
         "without normalising case, punctuation or numbers. Confidence intervals "
         f"({100 * LEVEL:.0f} %, in the CSV files and below) are percentiles over "

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.metrics import USUAL_TOKENIZER
 from espnet_lenbias.report.bleu import signatures
 from espnet_lenbias.report.cells import Cell, cells_of
 from espnet_lenbias.report.confidence import confidence_line, rated, reliability_lines
-from espnet_lenbias.report.document import Contents, document
+from espnet_lenbias.report.document import HEADING, Contents, document
 from espnet_lenbias.report.endings import ending_line
 from espnet_lenbias.report.figures.beam_size import (
     bleu_figure,
@@ -30,7 +31,7 @@ from espnet_lenbias.report.sclite import results_md, write_trn
 from espnet_lenbias.report.systems import System
 from espnet_lenbias.report.table1 import score_line
 from espnet_lenbias.report.table2 import example_lines, home, most_different
-from espnet_lenbias.report.tables import write_csv, write_text
+from espnet_lenbias.report.tables import escape, write_csv, write_text
 from espnet_lenbias.report.translation import (
     Translation,
     paired_bleu_lines,
@@ -46,6 +47,7 @@ from espnet_lenbias.report.word_confidence import (
 )
 
 PAGE = "report.html"
+_REPORT = "report.md"
 
 # The plots of a set, as the document calls them.
 _PLOTS = (
@@ -97,6 +99,7 @@ def write_report(
 
     Raises:
         OSError: A file cannot be written.
+        OptionError: There is a file in its place that no report has written.
     """
     name, detail, utterances = request.name, request.detail, request.utterances
     doubtful = request.doubtful
@@ -124,7 +127,7 @@ def write_report(
     chosen = utterances or most_different(sets[detail], _EXAMPLES)
     examples = {key: example_lines(home(key, sets, detail), key) for key in chosen}
     tables["table2"] = [line for lines in examples.values() for line in lines]
-    _remove_older(folder, tables, sets)
+    _take(folder, name, _written(tables, sets))
     for table, lines in tables.items():
         if lines:
             write_csv(folder / f"{table}.csv", lines)
@@ -155,7 +158,7 @@ def write_report(
         plots=plots[detail],
         notes=notes,
     )
-    write_text(folder / "report.md", document(contents))
+    write_text(folder / _REPORT, document(contents))
     if request.page is not None:
         data = report_page(
             name, systems, cells, tables, notes, utterances, request.page, folder
@@ -163,13 +166,45 @@ def write_report(
         write_page(folder / PAGE, "report.html", data)
 
 
-def _remove_older(folder: Path, tables: Iterable[str], sets: Iterable[str]) -> None:
-    """Remove what an earlier report has left: not all of it would be written over."""
+def _written(tables: Iterable[str], sets: Iterable[str]) -> list[str]:
+    """Return how the files of a report are called, but for the report itself."""
     plots = [f"{of_set}_{_file_name(plot)}" for of_set in sets for plot in _PLOTS]
-    for name in (PAGE, *(f"{table}.csv" for table in tables), *plots):
-        path = folder / name
-        if path.is_file() and not path.is_symlink():
-            path.unlink()
+    return ["RESULTS.md", PAGE, *(f"{table}.csv" for table in tables), *plots]
+
+
+def _take(folder: Path, name: str, files: Sequence[str]) -> None:
+    """Make room for a report: files of an earlier one go, a person's own are refused.
+
+    By its heading the report itself tells that the others are of a report, so it is the
+    first that is written.
+
+    Args:
+        folder: Where the report goes.
+        name: What it is called.
+        files: Those that it has beside itself.
+
+    Raises:
+        OptionError: Names a file that no report has written.
+        OSError: A file cannot be read, written or removed.
+    """
+    there = [folder / file for file in files]
+    there = [path for path in there if path.is_file() and not path.is_symlink()]
+    report = folder / _REPORT
+    if report.is_file():
+        if not report.read_text("utf-8", "replace").startswith(HEADING):
+            raise _foreign(report)
+    elif there:
+        raise _foreign(there[0])
+    write_text(report, f"{HEADING}{escape(name)}\n")
+    for path in there:
+        path.unlink()
+
+
+def _foreign(path: Path) -> OptionError:
+    return OptionError(
+        f"output_dir: {path} stands where the report goes, and no report has written it: "
+        "move it, or name another folder"
+    )
 
 
 def write_plots(

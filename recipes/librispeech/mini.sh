@@ -38,9 +38,14 @@ exists "--model is asr_transformer or asr_rnn" "../mini_librispeech/pretrained/$
 every_set=$(printf '%s\n' $sets $related_sets | awk '!seen[$0]++')
 for s in dev-other $every_set; do exists "../mini_librispeech/run.sh --stage 1 --stop_stage 1 makes it" "$librispeech/$s"; done
 
+decoded=" $sets "
+if [ -n "${related// }${rivals// }" ]; then decoded+="$related_sets "; fi
+detail=dev-other # or else the first set
+if [[ $decoded != *" dev-other "* ]]; then detail=$(awk '{ print $1 }' <<< "$decoded"); fi
+
 run() {  # run <options of run.sh>
     ./run.sh --librispeech "$librispeech" --model "../mini_librispeech/pretrained/$model.zip" \
-        --data "$data" --exp "$exp" --nj "$nj" --utterances "$utterances" --detail dev-other "$@"
+        --data "$data" --exp "$exp" --nj "$nj" --utterances "$utterances" --detail "$detail" "$@"
 }
 
 decode_all() {  # decode_all <options of run.sh>: stage 3; where utterances have failed, it goes on with the rest

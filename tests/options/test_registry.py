@@ -45,6 +45,12 @@ class _CannotBeBuilt:
         raise TypeError("no\nwarmth")
 
 
+class _NeedsAnOption:
+    """Stand for a search with an option that has no default."""
+
+    def __init__(self, *, cold: float, nbest: int | None = None, **espnets): ...
+
+
 @pytest.fixture
 def broken_packages(monkeypatch):
     points = dict(registry._entry_points())
@@ -52,6 +58,7 @@ def broken_packages(monkeypatch):
         "gone": "no_such_package:Search",
         "nameless": f"{__name__}:NoSuchSearch",
         "unfinished": f"{__name__}:_CannotBeBuilt",
+        "demanding": f"{__name__}:_NeedsAnOption",
         "module": __name__,
         "number": "math:pi",
     }.items():
@@ -87,6 +94,16 @@ def test_a_search_that_cannot_be_loaded(name, message, broken_packages, capsys):
     (line,) = [line for line in listed if line.startswith(name)]
     assert message in line and line.startswith(f"{name}  # search: ")
     assert "simple" in listed and "    warmth: 1.0" in listed
+    assert "    cold:  # needed" in listed
+
+
+@pytest.mark.parametrize("wrong", ["x", -1, 1.5])
+def test_the_nbest_of_another_packages_search(wrong, broken_packages):
+    assert check_search_conf("demanding", {"nbest": "3"}) == {"nbest": 3}
+    with pytest.raises(
+        ValueError, match="search_conf: nbest must be a whole number of"
+    ):
+        check_search_conf("demanding", {"nbest": wrong})
 
 
 def test_a_search_that_cannot_be_built(broken_packages):

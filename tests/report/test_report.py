@@ -61,6 +61,31 @@ def read_csv(path):
         return list(csv.DictReader(f))
 
 
+@pytest.mark.parametrize(
+    "name", ["RESULTS.md", "report.md", "report.html", "table1.csv"]
+)
+def test_a_file_that_no_report_has_written_is_not_written_over(name, tmp_path, capsys):
+    write_data(tmp_path / "data")
+    sets = {"dev-clean": files(REFERENCES, -2.0)}
+    write_system(tmp_path / "exp", "simple_4", {**SIMPLE, "beam_size": 4}, sets)
+    out = tmp_path / "out"
+    command = [str(tmp_path / "exp"), "--data", str(tmp_path / "data")]
+    command += ["--output_dir", str(out)]
+    out.mkdir()
+    (out / name).write_text("mine\n")
+    (out / "notes.md").write_text("mine, too\n")
+    with pytest.raises(SystemExit) as end:
+        main(command)
+    assert end.value.code == 2
+    assert (
+        f"error: output_dir: {out / name} stands where the" in capsys.readouterr().err
+    )
+    assert (out / name).read_text() == "mine\n"
+    (out / name).unlink()
+    assert main(command) == main(command) == 0  # over the first report
+    assert (out / "notes.md").read_text() == "mine, too\n"
+
+
 def test_the_files(made):
     top = {path.name for path in made.iterdir() if path.is_file()}
     # of so few utterances there is nothing to see by length or confidence
