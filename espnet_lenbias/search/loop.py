@@ -133,12 +133,13 @@ class BatchDecoding:
         scores = score_labels(
             setup, self.beam, self.states, self.primer_length, end_masked
         )
-        if self.forced:
-            scores = with_possible_ends(scores, spans, self.forced, setup.eos)
+        only_end = grid.spread([span.utt in self.forced for span in spans])
+        if only_end is not None:
+            slot = grid.repeat(list(range(len(spans))))
+            scores = with_possible_ends(scores, only_end, slot, setup.eos)
         may_end = setup.rule.may_end(scores.weighted)
         if may_end is not None:
             end_masked = ~may_end if end_masked is None else end_masked | ~may_end
-        only_end = grid.spread([span.utt in self.forced for span in spans])
         q = extension_scores(
             self.beam, scores.weighted, setup.eos, end_masked, only_end
         )

@@ -4,14 +4,13 @@ Symbols and shapes are those of :mod:`espnet_lenbias.search.beam`.
 """
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
 
 from espnet_lenbias.errors import ScorerError
 from espnet_lenbias.scorers import Prefixes
-from espnet_lenbias.scorers.base import Span
 from espnet_lenbias.search.beam import Beam
 from espnet_lenbias.search.rectification import rectified
 from espnet_lenbias.search.setup import PreBeam, SearchSetup
@@ -113,7 +112,7 @@ def _pre_beam_ids(
 
 
 def with_possible_ends(
-    scores: LabelScores, spans: Sequence[Span], utts: Container[int], eos: int
+    scores: LabelScores, only_end: torch.Tensor, slot: torch.Tensor, eos: int
 ) -> LabelScores:
     """Return scores by which an utterance can end, for those that have to.
 
@@ -122,17 +121,17 @@ def with_possible_ends(
 
     Args:
         scores: Those of this position.
-        spans: Of the running hypotheses.
-        utts: The utterances that have to end.
+        only_end: (n,) bool, which hypotheses have to end.
+        slot: (n,) the utterance of each, from 0 on.
         eos: The end label.
     """
+    ends = scores.weighted[:, eos]
+    best = torch.full_like(ends, -math.inf).scatter_reduce(0, slot, ends, "amax")
+    unscored = only_end & (best[slot] == -math.inf)
     by_scorer = {name: s.clone() for name, s in scores.by_scorer.items()}
     weighted = scores.weighted.clone()
-    for utt, start, stop in spans:
-        if utt in utts:
-            impossible = (weighted[start:stop, eos] == -math.inf).all()
-            for values in (weighted, *by_scorer.values()):
-                values[start:stop, eos].masked_fill_(impossible, 0.0)
+    for values in (weighted, *by_scorer.values()):
+        values[:, eos].masked_fill_(unscored, 0.0)
     return scores._replace(by_scorer=by_scorer, weighted=weighted)
 
 
