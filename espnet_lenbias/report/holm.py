@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-Line = TypeVar("Line", bound=Any)
+T = TypeVar("T", bound=Any)
 
 # How a reader learns of it.
 CORRECTED = (
@@ -46,7 +46,7 @@ def holm_by_set(datasets: Sequence[str], p_values: Sequence[float]) -> list[floa
     return corrected
 
 
-def with_holm(lines: Sequence[Line]) -> list[Line]:
+def with_holm(lines: Sequence[T]) -> list[T]:
     """Return the lines of tests with their `p` corrected as `p_holm`, set by set."""
     corrected = holm_by_set([x.dataset for x in lines], [x.p for x in lines])
     return [replace(x, p_holm=p) for x, p in zip(lines, corrected, strict=True)]
