@@ -80,11 +80,11 @@ def write_formats(
         return
     set_aside(folder, names | before.keys(), before)
     # before the files: a run that is killed among them has written some
-    note_files(folder, before.keys() | names)
+    note_files(folder, before.keys() | names, written=False)
     for name, lines in files:
         replace_file(folder, name, lines)
     remove_files(folder, before.keys() - names)
-    note_files(folder, names)
+    note_files(folder, names, written=True)
 
 
 def _asked_for(

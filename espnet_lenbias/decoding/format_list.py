@@ -33,17 +33,20 @@ _FORMAT_FILE = re.compile(
 )
 
 
-def note_files(folder: Path, names: Iterable[str]) -> None:
+def note_files(folder: Path, names: Iterable[str], written: bool) -> None:
     """Write which files of formats there are, by their names below the output folder.
 
-    Those that are not there yet have no checksum.
+    Args:
+        folder: The output folder.
+        names: Of the files.
+        written: Whether they are as this run leaves them; else they have no checksum.
 
     Raises:
         OSError: Names the list, or a file that cannot be read.
     """
     sums = dict.fromkeys(sorted(names), "")
-    for name, path in _own_files(folder, sums):
-        sums[name] = _checksum(path)
+    if written:
+        sums |= {name: _checksum(path) for name, path in _own_files(folder, sums)}
     replace_file(folder, LIST, (f"{name}\t{of}\n" for name, of in sums.items()))
 
 

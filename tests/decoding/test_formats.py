@@ -13,12 +13,12 @@ import soundfile
 import srt
 import webvtt
 
-from espnet_lenbias.decoding import drop_in, result_rows
+from espnet_lenbias.decoding import drop_in, format_files, result_rows
 from espnet_lenbias.decoding.format_files import write_formats
 from espnet_lenbias.decoding.format_lines import clock
 from espnet_lenbias.decoding.format_list import LIST
 from espnet_lenbias.decoding.older_results import remove_derived
-from espnet_lenbias.decoding.plain_files import file_name
+from espnet_lenbias.decoding.plain_files import file_name, replace_file
 from espnet_lenbias.decoding.transcript import transcript_of
 from espnet_lenbias.options import decoding as options_of_decoding
 from espnet_lenbias.options.decoding import get_parser, parse
@@ -214,6 +214,26 @@ def test_what_a_person_has_changed_is_kept(formats, args, tmp_path, caplog):
     assert f"{path} is not as a run has written it" in caplog.text
     remove_derived(tmp_path)
     assert [p.name for p in path.parent.iterdir()] == ["bob-1.srt.1"]
+
+
+def test_a_run_that_was_killed_has_changed_no_file_of_a_persons(
+    args, tmp_path, monkeypatch
+):
+    """What it has written anew before it died is its own for the next run, too."""
+    args.formats, args.nbest = ["srt", "trn"], 1
+    write_formats(tmp_path, args, {"bob-1": ROWS["bob-1"]})
+    first = files(tmp_path)
+
+    def killed(folder, name, lines):
+        replace_file(folder, name, ["other", *lines])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(format_files, "replace_file", killed)
+        write_formats(tmp_path, args, {"bob-1": ROWS["bob-1"]})
+    assert files(tmp_path) != first
+    write_formats(tmp_path, args, {"bob-1": ROWS["bob-1"]})
+    assert files(tmp_path) == first
 
 
 def test_a_planted_list_of_files_removes_no_others(args, tmp_path):
