@@ -34,11 +34,12 @@ _BLOCK = 2**18  # samples
 # Where copies are, below the output folder.
 COPIES = "audio"
 
-# Digits of what tells a copy's source, and names that end in them.
+# Digits of what tells a copy's source, names that end in them, and one such ending.
 _MARK = 8
-_COMMENT = "a copy by espnet_lenbias"  # in the file itself
 MARKED = "[0-9a-f]" * _MARK + ".flac"
 AN_ENDING = f"-{'0' * _MARK}.flac"
+
+_COMMENT = "a copy by espnet_lenbias"  # in the file itself
 
 # Parts of audio, (samples,) each.
 Blocks = Generator[np.ndarray, None, None]
@@ -88,11 +89,11 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
     info = _info(path)
     if info is not None:
         check_audio_file(path)
-        as_it_is = info.format in _SEEKABLE and _is_seekable(path)
         if (
-            as_it_is
+            (info.samplerate, info.channels) == (rate, 1)
+            and info.format in _SEEKABLE
             and _fits_a_line(path)
-            and (info.samplerate, info.channels) == (rate, 1)
+            and _is_seekable(path)
         ):
             return path, ""
         blocks, done = _soundfile_blocks(path, rate), _changes(info, rate)
@@ -107,7 +108,7 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
     mark = hashlib.sha256(os.fsencode(source)).hexdigest()[:_MARK]
     marked = f"{name}-{mark}.flac"
     copy = folder / marked
-    if not _is_copy(copy, rate):
+    if not is_copy(copy):
         with closing(blocks):
             _write(folder, marked, rate, blocks, path)
     for other in folder.glob(f"{glob.escape(name)}-{MARKED}"):
@@ -144,11 +145,6 @@ def _changes(info: Any, rate: int) -> str:
     if info.samplerate != rate:
         changes.append(f"resampled from {info.samplerate} to {rate} Hz")
     return ", ".join(changes) or f"{info.format} written as FLAC"
-
-
-def _is_copy(copy: Path, rate: int) -> bool:
-    """Tell whether an earlier run has left the copy of an audio file."""
-    return is_copy(copy) and soundfile.info(os.fsencode(copy)).samplerate == rate
 
 
 def is_copy(path: Path) -> bool:

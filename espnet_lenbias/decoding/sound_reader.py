@@ -10,20 +10,44 @@ import soundfile
 _UNSEEKABLE = "unseekable file type"
 
 
-class SoundReader(Mapping[str, tuple[int, np.ndarray]]):
-    """Reads what ESPnet's reader of ``wav.scp`` reads, and what has no places to go to.
+class FileReader(Mapping[str, tuple[int, np.ndarray]]):
+    """Reads utterances as ESPnet's reader of ``wav.scp`` does; a subclass says how.
 
-    That reader goes to the first sample, which is there already. ESPnet's inference tools
-    have another one, which does not.
+    What it returns for a key: the sampling rate, and (samples,) or (samples, channels).
 
     Attributes:
         data: The file of each utterance.
 
     """
 
+    def __init__(self, data: Mapping[str, str]):
+        """Take the file of each utterance."""
+        self.data = data
+
+    def keys(self) -> KeysView[str]:
+        """Return the utterances; a Mapping's own would read audio to find one."""
+        return self.data.keys()
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.data
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+
+class SoundReader(FileReader):
+    """Reads what ESPnet's reader of ``wav.scp`` reads, and what has no places to go to.
+
+    That reader goes to the first sample, which is there already. ESPnet's inference tools
+    have another one, which does not.
+    """
+
     def __init__(self, reader: Any):
         """Take ESPnet's ``SoundScpReader``."""
-        self.data: Mapping[str, str] = reader.data
+        super().__init__(reader.data)
         self._reader = reader
 
     def __getitem__(self, key: str) -> tuple[int, np.ndarray]:
@@ -38,16 +62,3 @@ class SoundReader(Mapping[str, tuple[int, np.ndarray]]):
             samples, rate = soundfile.read(self.data[key], dtype=read)
             samples = samples.astype(dtype)
         return rate, samples
-
-    def keys(self) -> KeysView[str]:
-        """Return the utterances; a Mapping's own would read audio to find one."""
-        return self.data.keys()
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.data
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.data)
-
-    def __len__(self) -> int:
-        return len(self.data)

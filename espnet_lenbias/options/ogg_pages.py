@@ -5,15 +5,14 @@ Of a damaged page libsndfile says nothing: what is in it, or behind it, is missi
 
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 _BEGINNING = b"OggS"
-_HEADER = struct.Struct(
-    "<4sxBqIIIB"
-)  # ..., type, place, stream, number, checksum, parts
+# Of a page: its beginning, type, place, stream, number, checksum, and number of parts.
+_HEADER = struct.Struct("<4sxBqIIIB")
 _CHECKSUM = slice(22, 26)  # of a page's bytes
 
 _LONGEST = 65307  # bytes of a page
@@ -40,54 +39,42 @@ def damaged_at(path: Path) -> int | None:
     A page is damaged that is not where the one before it ends, that does not have the
     number behind that of the one before it, or that is not what its checksum says.
     """
-    pages: list[bytes] = []
-    places: list[int] = []
-    for place, page in _pages(path.read_bytes()):
-        if page is None:
-            return _first_wrong(places, pages, otherwise=place)
-        places.append(place)
-        pages.append(page)
-        if len(pages) == _AT_ONCE:
-            wrong = _first_wrong(places, pages)
-            if wrong is not None:
-                return wrong
-            pages.clear()
-            places.clear()
-    return _first_wrong(places, pages)
+    data = path.read_bytes()
+    spans, missing = _page_spans(data)
+    for n in range(0, len(spans), _AT_ONCE):
+        some = spans[n : n + _AT_ONCE]
+        pages = [data[start:end] for start, end in some]
+        said = [struct.unpack("<I", page[_CHECKSUM])[0] for page in pages]
+        wrong = np.flatnonzero(checksums(pages) != np.array(said, dtype=np.uint32))
+        if len(wrong):
+            return some[int(wrong[0])][0]
+    return missing
 
 
-def _pages(data: bytes) -> Iterator[tuple[int, bytes | None]]:
-    """Yield the pages with their places; None where none begins, or one is missing.
+def _page_spans(data: bytes) -> tuple[list[tuple[int, int]], int | None]:
+    """Return where pages begin and end, one behind the other.
 
-    What follows the last one, such as a tag, is none.
+    Returns:
+        The spans, and the byte at which a page is missing; None if none is. Behind the
+        last one there may be something else, such as a tag.
     """
+    spans: list[tuple[int, int]] = []
     place, kind = 0, 0
     next_number: dict[int, int] = {}
     while place < len(data):
         head = data[place : place + _HEADER.size]
         if len(head) < _HEADER.size or not head.startswith(_BEGINNING):
-            if not kind & _LAST:
-                yield place, None
-            return
+            return spans, None if kind & _LAST else place
         _, kind, _, stream, number, _, n_parts = _HEADER.unpack(head)
         body = place + _HEADER.size + n_parts
         end = body + sum(data[place + _HEADER.size : body])
         follows = kind & _FIRST or number == next_number.get(stream, number)
         if end > len(data) or not follows:
-            yield place, None
-            return
+            return spans, place
         next_number[stream] = number + 1
-        yield place, data[place:end]
+        spans.append((place, end))
         place = end
-
-
-def _first_wrong(
-    places: Sequence[int], pages: Sequence[bytes], otherwise: int | None = None
-) -> int | None:
-    """Return where the first page is whose checksum is wrong; `otherwise` if none is."""
-    said = [struct.unpack("<I", page[_CHECKSUM])[0] for page in pages]
-    wrong = np.flatnonzero(checksums(pages) != np.array(said, dtype=np.uint32))
-    return places[wrong[0]] if len(wrong) else otherwise
+    return spans, None
 
 
 def checksums(pages: Sequence[bytes]) -> np.ndarray:

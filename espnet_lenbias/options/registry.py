@@ -136,11 +136,9 @@ def check_search_conf(name: str, conf: Mapping[str, Any]) -> dict[str, Any]:
         if key not in options:
             raise ValueError(f"search_conf: {_unknown_option(name, key, options)}")
     if name not in OPTIONS:
-        # the one option that is read here of other packages' searches
-        asked = {
-            k: count(f"search_conf: {k}", conf[k]) for k in ("nbest",) if conf.get(k)
-        }
-        return {**conf, **asked}
+        if not conf.get("nbest"):
+            return dict(conf)
+        return {**conf, "nbest": count("search_conf: nbest", conf["nbest"])}
     try:
         # A decoder always knows its n-best size: it is an option of ESPnet's.
         read = asdict(OPTIONS[name](**{"nbest": 1, **conf}))

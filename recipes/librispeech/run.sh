@@ -72,7 +72,7 @@ decode() {  # decode <folder of a decode config> <set>: what is not decoded yet
 
 if runs 3; then
     say "stage 3: decode, logs in $dir/<row>_beam<K>_lm<w>/<set>/decode.log"
-    tags=$("$PYTHON" -m local.rows "$dir/model.yaml" "$dir" --conf "$conf" --rows $rows --beams $beams --lm_weights $lm_weights) || exit 2
+    tags=$("$PYTHON" -m local.rows "$dir/model.yaml" "$dir" --conf "$conf" --rows $rows --beams $beams --lm_weights $lm_weights)
     # shellcheck disable=SC2086  # a word for each row
     decode_rows $tags
 fi

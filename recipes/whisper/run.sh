@@ -95,7 +95,7 @@ decode() {  # decode <folder of a decode config> <set>: what is not decoded yet
 
 if runs 3; then
     say "stage 3: decode, logs in $dir/<row>_beam<K>_lm<w>/<set>/decode.log"
-    tags=$("$PYTHON" ../librispeech/local/rows.py "$dir/model.yaml" "$dir" --conf "$conf" --rows $rows --beams $beams) || exit 2
+    tags=$("$PYTHON" ../librispeech/local/rows.py "$dir/model.yaml" "$dir" --conf "$conf" --rows $rows --beams $beams)
     # shellcheck disable=SC2086  # a word for each row
     decode_rows $tags
 fi
