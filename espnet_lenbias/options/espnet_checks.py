@@ -9,17 +9,8 @@ from espnet_lenbias.options.espnet_options import (
     read_numbers,
     verify_weights_and_lengths,
 )
+from espnet_lenbias.options.espnet_tools import OTHER_DECODING
 from espnet_lenbias.options.registry import ESPNET, OPTIONS
-
-# ESPnet options that choose another kind of search -> what that search is.
-OTHER_DECODING = {
-    "streaming": "blockwise streaming search",
-    "time_sync": "time-synchronous search",
-    "partial_ar": "partially autoregressive decoding",
-    "hugging_face_decoder": "Hugging Face generation",
-    "ctc_greedy": "the best path of CTC",
-    "run_chunk": "classification chunk by chunk",
-}
 
 
 def check_espnet_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""ESPnet's inference tools that search label by label, and in what they differ.
+"""ESPnet's inference tools that search label by label, and how they differ.
 
 No torch in here: command lines ask for it before they load anything.
 """
@@ -9,6 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from espnet_lenbias import espnet_compat
+
+# ESPnet options that choose another kind of search -> what that search is.
+OTHER_DECODING = {
+    "streaming": "blockwise streaming search",
+    "time_sync": "time-synchronous search",
+    "partial_ar": "partially autoregressive decoding",
+    "hugging_face_decoder": "Hugging Face generation",
+    "ctc_greedy": "the best path of CTC",
+    "run_chunk": "classification chunk by chunk",
+}
 
 
 @dataclass(frozen=True)

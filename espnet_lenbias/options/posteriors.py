@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.espnet_checks import OTHER_DECODING
+from espnet_lenbias.options.espnet_tools import OTHER_DECODING
 from espnet_lenbias.options.values import count, number, switch
 
 # The values of `decide`: the most probable hypothesis, or the one with the least

@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from espnet_lenbias.errors import OptionError, in_a_line
+from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
 from espnet_lenbias.options.search_conf import (
     ExplicitLengthOptions,
     SimpleOptions,
@@ -26,6 +27,14 @@ ESPNET = "espnet"
 
 # This package's searches, whose options are known without loading them.
 OPTIONS = {"explicit_length": ExplicitLengthOptions, "simple": SimpleOptions}
+
+# Options that are no search's: in a decode config they stand beside `search_conf`, and
+# in Python they are those of the inference object.
+_BESIDE = (
+    *("beam_size", "batch_size", "decoder_dtype", "maxlenratio", "minlenratio"),
+    *("ctc_weight", "lm_weight", "ngram_weight", "penalty", "normalize_length"),
+    *POSTERIOR_OPTIONS,
+)
 
 
 def available_searches() -> list[str]:
@@ -226,5 +235,10 @@ def _unknown_option(name: str, key: str, options: Iterable[str]) -> str:
     owners = _owners(key)
     if owners:
         return f"{key} is an option of search: {owners}, not of {name}"
+    if key in _BESIDE:
+        return (
+            f"{key} is no option of {name} or of another search: it stands beside search "
+            "and search_conf in a decode config, and is one of Speech2Text in Python"
+        )
     known = ", ".join(options) or "none"
     return f"{name} has no option {key}{nearest(key, options)} (its options: {known})"

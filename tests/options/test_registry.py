@@ -199,6 +199,16 @@ def test_unknown_search_names_the_nearest():
         ),
         ("espnet", {"length_norm": True}, "an option of search: simple, not of espnet"),
         (
+            "explicit_length",
+            {"confidence": True},
+            "confidence is no option of explicit_length or of another search: it stands",
+        ),
+        (
+            "simple",
+            {"beam_size": 4},
+            "it stands beside search and search_conf in a dec",
+        ),
+        (
             "simple",
             {"length_nrom": True},
             "no option length_nrom; did you mean length_n",
