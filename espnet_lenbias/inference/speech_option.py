@@ -39,8 +39,10 @@ class SpeechSearchOptionMixin(SearchOptionMixin):
 
         def without_prompt() -> Any:
             results = decode(samples, *args, **kwargs)
-            # with ESPnet's own search its results are left as they are
-            return results if self.search == ESPNET else without_primer(self, results)
+            espnets = self.search == ESPNET
+            if espnets and not self.posterior_options.changes_results:
+                return results  # as ESPnet has them
+            return without_primer(self, results, drop_blank=espnets)
 
         with short_audio_named(samples, self._encode):
             return self._decided(without_prompt, partial(len, samples))

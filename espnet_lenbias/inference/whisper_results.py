@@ -64,7 +64,7 @@ def _warn_if_long(
         )
 
 
-def without_primer(model: Any, results: Any) -> Any:
+def without_primer(model: Any, results: Any, drop_blank: bool = False) -> Any:
     """Return results of a Whisper model whose labels are those of the text alone.
 
     ESPnet has the prompt, time stamps and other special symbols in `token_int` and not
@@ -73,16 +73,19 @@ def without_primer(model: Any, results: Any) -> Any:
     Args:
         model: The inference object. Results of one without Whisper stay as they are.
         results: (text, tokens, token ids, hypothesis), or what holds such.
+        drop_blank: Whether label 0 is left out, so that the text is ESPnet's.
     """
     if not isinstance(model.converter, OpenAIWhisperTokenIDConverter):
         return results
     if isinstance(results, list):
-        return [without_primer(model, result) for result in results]
+        return [without_primer(model, result, drop_blank) for result in results]
     *_, hypothesis = results
     if not hasattr(hypothesis, "yseq"):  # with what the encoder foresees
-        return (without_primer(model, results[0]), *results[1:])
+        return (without_primer(model, results[0], drop_blank), *results[1:])
     yseq = [int(label) for label in hypothesis.yseq]
     labels = yseq[primer_length(model.beam_search.hyp_primer, yseq) : -1]
+    if drop_blank:
+        labels = [label for label in labels if label != 0]
     ids = [label for label in labels if model.converter.ids2tokens([label])]
     tokens = model.converter.ids2tokens(ids)
     text = results[0]

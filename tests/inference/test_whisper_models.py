@@ -123,6 +123,24 @@ def test_the_exclamation_mark_is_no_blank(model):
     assert (names, labels) == (["ĠHa", "!", "ĠHa", "!"], ids)
 
 
+@pytest.mark.parametrize("confidence", ["label_probability", "posterior", "combined"])
+def test_espnets_search_has_confidences_and_times_of_the_text(english, confidence):
+    """The prompt, which ESPnet has in `token_int`, has neither, and the text is ESPnet's."""
+    options = {**english.options, **DECODING, "minlenratio": 0.0, "beam_size": 4}
+    audio = noise(2.0)
+    text, tokens, ids, _ = Speech2Text(**options)(audio)[0]
+    assert len(ids) > len(tokens)  # with the prompt: nothing was asked of us
+    ours = Speech2Text(**options, confidence=confidence, times=True)
+    ours_text, ours_tokens, ours_ids, hypothesis = ours(audio)[0]
+    assert (ours_text, ours_tokens) == (text, tokens)
+    assert ours.converter.ids2tokens(ours_ids) == tokens
+    n_labels, n_words = len(tokens), len(text.split())
+    assert len(ours_ids) == len(hypothesis.label_confidence) == n_labels
+    assert len(hypothesis.label_times) == n_labels
+    assert len(hypothesis.word_confidence) == len(hypothesis.word_times) == n_words
+    assert all(0 <= value <= 1 for value in hypothesis.word_confidence)
+
+
 # --- Without OpenAI's checkpoint, and without the package -----------------------------
 
 
