@@ -12,6 +12,16 @@ check_made_of() {  # check_made_of <audio> <folder>...: data and results of othe
     done
 }
 
+check_data_of() {  # check_data_of <audio> <data folder>...: likewise of a person's own data
+    local folder file
+    for folder in "${@:2}"; do
+        for file in "$folder"/{wav.scp,text,utt2spk,spk2utt,segments}; do
+            [ ! -e "$file" ] || [ -f "$folder/made_of" ] || fail "$file is not of this recipe: name another folder with --data, or move it"
+        done
+        if [ -f "$folder/wav.scp" ]; then check_made_of "$1" "$folder"; fi
+    done
+}
+
 note_made_of() {  # note_made_of <audio> <folder>...
     local folder
     for folder in "${@:2}"; do mkdir -p "$folder"; echo "$1" > "$folder/made_of"; done
@@ -36,14 +46,14 @@ librispeech_data() {  # librispeech_data: the sets of $librispeech in $data, and
     local s f audio
     # shellcheck disable=SC2154  # variables of run.sh
     audio=$(realpath -m "$librispeech")
-    for s in $sets; do check_made_of "$audio" {"$data","$used"}/"$s"; done
+    for s in $sets; do check_data_of "$audio" {"$data","$used"}/"$s"; done
     rm -rf "$data/.new"
     "$PYTHON" ../mini_librispeech/local/data_prep.py "$audio" "$data/.new" $sets
     for s in $sets; do
+        note_made_of "$audio" {"$data","$used"}/"$s"
         for f in wav.scp text utt2spk spk2utt; do renew "$data/.new/$s/$f" "$data/$s/$f"; done
         # shellcheck disable=SC2154
         if [ "$utterances" -gt 0 ]; then take "$utterances" "$s"; fi
-        note_made_of "$audio" {"$data","$used"}/"$s"
     done
     rm -r "$data/.new"
 }

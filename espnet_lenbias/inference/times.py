@@ -33,6 +33,7 @@ from espnet_lenbias.options.audio_files import (
     WHISPER_WINDOW,
     model_rate,
 )
+from espnet_lenbias.options.formats import LEAVE_TIMES_OUT
 from espnet_lenbias.options.posteriors import ATTENTION, CTC
 from espnet_lenbias.posteriors.labels import (
     label_positions,
@@ -60,12 +61,12 @@ def check_can_tell_times(model: Any, times: bool | str) -> None:
     if has_source_search(model):
         raise OptionError(
             f"{asked}: this model translates what it has recognised, not audio (it has "
-            "an md_encoder): leave times out"
+            f"an md_encoder): {LEAVE_TIMES_OUT}"
         )
     if getattr(network_of(model), "postdecoder", None) is not None:
         raise OptionError(
             f"{asked}: behind the frames of the audio this model has those of a text (it "
-            "has a postdecoder), so none of them have a time: leave times out"
+            f"has a postdecoder), so none of them have a time: {LEAVE_TIMES_OUT}"
         )
     if times == CTC and ctc_of(model) is None:
         raise OptionError(f"{asked}: the model has no CTC: say times: {ATTENTION}")
@@ -73,12 +74,12 @@ def check_can_tell_times(model: Any, times: bool | str) -> None:
     if times == ATTENTION and not has_known_attention(decoder):
         raise OptionError(
             f"{asked}: of the attention of a {type(decoder).__name__} nothing is known: "
-            f"say times: {CTC} if the model has CTC, or leave times out"
+            f"say times: {CTC} if the model has CTC, or {LEAVE_TIMES_OUT}"
         )
     if times is True and not _methods(model, times):
         raise OptionError(
             f"{asked}: the model has neither CTC nor a decoder whose attention is known "
-            f"(it has a {type(decoder).__name__}): leave times out"
+            f"(it has a {type(decoder).__name__}): {LEAVE_TIMES_OUT}"
         )
 
 

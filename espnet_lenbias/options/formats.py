@@ -21,6 +21,9 @@ FORMATS = {
 # Those that are nothing without the times of words.
 _OF_TIMES = (CTM, SRT, VTT)
 
+# What to do where words can have no times.
+LEAVE_TIMES_OUT = f"leave times out, and {', '.join(_OF_TIMES)} out of formats"
+
 
 def add_formats_option(parser: argparse._ActionsContainer) -> None:
     """Add the option to a parser; see :func:`check_formats`."""

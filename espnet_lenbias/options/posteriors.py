@@ -11,6 +11,7 @@ from typing import Any
 
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.espnet_tools import OTHER_DECODING
+from espnet_lenbias.options.formats import LEAVE_TIMES_OUT
 from espnet_lenbias.options.values import count, number, switch
 
 # The values of `decide`: the most probable hypothesis, or the one with the least
@@ -247,10 +248,10 @@ def check_times(times: object, streams: bool, hears: bool) -> None:
     asked = f"times: {str(times).lower()}"
     if times and not hears:
         raise OptionError(
-            f"{asked}: a text has no times, only audio has: leave times out"
+            f"{asked}: a text has no times, only audio has: {LEAVE_TIMES_OUT}"
         )
     if times and streams:
         raise OptionError(
             f"{asked}: in streaming the audio of a word may be gone when it is certain: "
-            "leave times out, or decode whole utterances"
+            f"{LEAVE_TIMES_OUT}, or decode whole utterances"
         )

@@ -72,7 +72,13 @@ def label_confidence(
         A number from 0 to 1 for each of its tokens.
     """
     _check_one_list(nbest)
-    return _confidence([result[2] for result in nbest], nbest, rank, temperature)
+    return _confidence([_labels_of(x) for x in nbest], nbest, rank, temperature)
+
+
+def _labels_of(result: Result) -> list[Any]:
+    """Return a label for each token: in ESPnet's results of Whisper there are more ids."""
+    tokens, ids = result[1:3]
+    return list(ids if len(ids) == len(tokens) else tokens)
 
 
 def _confidence(

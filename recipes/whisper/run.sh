@@ -53,6 +53,7 @@ dir=$exp/$name
 used=$data
 if [ -n "$audio" ]; then
     exists "--audio names it" "$audio"
+    [ -d "$audio" ] || fail "--audio $audio: name the folder that holds it"
     sets=$(basename "$(realpath "$audio")")
     sets=${sets//[[:space:]]/_}
 elif [ "$utterances" -gt 0 ]; then
@@ -72,9 +73,10 @@ for s in $sets; do needs 5 3 "$dir"/*/"$s"/1best_recog/text; done
 if runs 1; then
     say "stage 1: data of ${audio:-$librispeech}"
     if [ -n "$audio" ]; then
-        check_made_of "$(realpath "$audio")" "$data/$sets"
+        audio=$(realpath "$audio")
+        check_data_of "$audio" "$data/$sets"
+        note_made_of "$audio" "$data/$sets"
         "$PYTHON" -m local.data "$audio" "$data/$sets"
-        note_made_of "$(realpath "$audio")" "$data/$sets"
     else
         librispeech_data
     fi

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from espnet_lenbias import Speech2Text, inference, use_search
+from espnet_lenbias import Speech2Text, inference, label_confidence, use_search
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.inference.whisper_results import without_primer
@@ -125,11 +125,12 @@ def test_the_exclamation_mark_is_no_blank(model):
 
 @pytest.mark.parametrize("confidence", ["label_probability", "posterior", "combined"])
 def test_espnets_search_has_confidences_and_times_of_the_text(english, confidence):
-    """The prompt, which ESPnet has in `token_int`, has neither, and the text is ESPnet's."""
+    """The prompt, which ESPnet has in `token_int`, has none, and the text is ESPnet's."""
     options = {**english.options, **DECODING, "minlenratio": 0.0, "beam_size": 4}
     audio = noise(2.0)
     text, tokens, ids, _ = Speech2Text(**options)(audio)[0]
     assert len(ids) > len(tokens)  # with the prompt: nothing was asked of us
+    assert len(label_confidence(Speech2Text(**options, nbest=4)(audio))) == len(tokens)
     ours = Speech2Text(**options, confidence=confidence, times=True)
     ours_text, ours_tokens, ours_ids, hypothesis = ours(audio)[0]
     assert (ours_text, ours_tokens) == (text, tokens)

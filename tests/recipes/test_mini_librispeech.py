@@ -410,3 +410,49 @@ def test_a_model_that_is_not_there_is_named_at_once(program):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert "there is no file gone.zip" in done.stderr.splitlines()[-1]
+
+
+# --- Folders that are not the recipe's ------------------------------------------------
+
+
+@pytest.fixture
+def persons(tmp_path) -> Path:
+    """A folder such as LibriSpeech itself."""
+    root = tmp_path / "LibriSpeech"
+    shutil.copytree(SLICE / "dev-clean", root / "dev-clean")
+    (root / "SPEAKERS.TXT").write_text("; Some pipe(|) separated metadata\n")
+    return root
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("make_slice", str(SLICE), "{root}", "dev-clean=1"),
+        ("make_corpus", "--out", "{root}/..", "--sets", "dev-clean"),
+    ],
+)
+@needs_engines  # make_corpus asks for them first
+def test_a_persons_own_corpus_is_not_written_over(command, persons):
+    before = sorted(persons.rglob("*"))
+    run = _local(*(word.format(root=persons) for word in command))
+    assert run.returncode == 1
+    assert "holds files that this recipe has not made, and would write over" in (
+        run.stderr
+    )
+    assert sorted(persons.rglob("*")) == before
+
+
+def test_a_slice_is_made_again_and_not_of_itself(tmp_path):
+    out = tmp_path / "slice"
+    for n_utts in (3, 2):
+        assert _local("make_slice", SLICE, out, f"dev-clean={n_utts}").returncode == 0
+        assert len(list(out.rglob("*.flac"))) == n_utts
+    run = _local("make_slice", out, out, "dev-clean=1")
+    assert run.returncode == 1
+    assert "a slice does not replace what it is taken from" in run.stderr
+    assert len(list(out.rglob("*.flac"))) == 2
+
+
+def _local(module: str, *options: object) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", f"local.{module}", *map(str, options)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=RECIPE)

@@ -184,6 +184,21 @@ def test_the_bundled_test_set_is_what_the_config_makes(local, grammar, tmp_path)
     assert local.make_corpus.make_corpus(grammar, config) == corpus
 
 
+def test_a_persons_own_data_is_not_written_over(local, grammar, tmp_path):
+    """What a run has left that was killed is."""
+    corpus = {"test": [("ba mi", "a b"), ("ba", "a")]}
+    text = tmp_path / "test" / "text"
+    text.parent.mkdir()
+    text.write_text("mine\n")
+    with pytest.raises(SystemExit, match=f"{text} is not of this corpus: name another"):
+        local.make_corpus.check_own(tmp_path, corpus)
+    text.write_text("test-00000 a b\ntest-")
+    local.make_corpus.check_own(tmp_path, corpus)
+    local.make_corpus.write_set(tmp_path / "test", "test", corpus["test"])
+    assert text.read_text() == "test-00000 a b\ntest-00001 a\n"
+    local.make_corpus.check_own(tmp_path, corpus)
+
+
 def test_no_source_text_of_the_other_sets_is_trained_on(local):
     """More than half of what this grammar says is one and the same text."""
     grammar = local.grammar.Grammar(RULES)

@@ -621,6 +621,38 @@ def test_data_of_other_audio_is_neither_used_nor_written_over(decoding):
     assert _libri(decoding, "a", *few).returncode == 0
 
 
+@pytest.mark.parametrize("file", ["wav.scp", "text", "segments"])
+@pytest.mark.parametrize("folder", ["own", "own_1"])
+def test_data_of_a_persons_own_is_not_written_over(folder, file, decoding):
+    few = ("--utterances", 1, "--stop_stage", 1, "--data", "own")
+    own = decoding / "librispeech" / folder / "dev-clean" / file
+    own.parent.mkdir(parents=True)
+    own.write_text("mine\n")
+    run = _libri(decoding, "a", *few)
+    assert run.returncode == 2
+    remedy = "is not of this recipe: name another folder with --data, or move it"
+    assert run.stderr == f"run.sh: {folder}/dev-clean/{file} {remedy}\n"
+    assert own.read_text() == "mine\n"
+
+    (decoding / "a" / "clips").mkdir()
+    own = decoding / "whisper" / "own" / "clips" / file
+    own.parent.mkdir(parents=True)
+    own.write_text("mine\n")
+    options = ("--stop_stage", 1, "--data", "own", "--audio", decoding / "a/clips")
+    run = _run(decoding, WHISPER, *options)
+    assert run.returncode == 2
+    assert run.stderr == f"run.sh: own/clips/{file} {remedy}\n"
+    assert own.read_text() == "mine\n"
+
+
+def test_audio_is_named_as_a_folder(decoding):
+    file = decoding / "a" / "clip.wav"
+    file.touch()
+    run = _run(decoding, WHISPER, "--audio", file)
+    assert run.returncode == 2
+    assert run.stderr == f"run.sh: --audio {file}: name the folder that holds it\n"
+
+
 def test_results_of_other_audio_are_not_mixed(decoding):
     assert _libri(decoding, "a", "--rows", "explicit_length").returncode == 0
     _decoded(decoding)

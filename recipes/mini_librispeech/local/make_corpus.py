@@ -14,6 +14,7 @@ import yaml
 from tqdm import tqdm
 
 from local.noise import degrade
+from local.own_folder import HEADING, take_folder
 from local.sentences import sentences, word_strings
 from local.voices import SAMPLE_RATE, check_engines, draw_speakers, speak
 
@@ -98,7 +99,7 @@ def write_transcripts(root, jobs):
 
 def write_speakers(path, speakers, jobs):
     """SPEAKERS.TXT; its fourth column is the number of utterances."""
-    rows = [";ID  |SEX| SUBSET           |UTTERANCES| NAME\n"]
+    rows = [HEADING]
     for name, people in speakers.items():
         for who in people:
             count = sum(job[0].id == who.id for job in jobs[name])
@@ -123,6 +124,7 @@ def main():
             f"{args.config} has {', '.join(jobs)}"
         )
     root = args.out / "LibriSpeech"
+    take_folder(root)
     with multiprocessing.Pool(args.jobs) as pool:
         for name in args.sets or jobs:
             work = functools.partial(write_utterance, root / name, conf[name])

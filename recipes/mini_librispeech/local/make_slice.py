@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from local.data_prep import read_transcripts
+from local.own_folder import HEADING, take_folder
 
 
 def choose(texts, count):
@@ -49,8 +50,11 @@ def main():
     parser.add_argument("out", type=Path)
     parser.add_argument("sets", nargs="+", help="<set>=<number of utterances>")
     args = parser.parse_args()
+    if args.out.resolve() == args.librispeech.resolve():
+        raise SystemExit(f"{args.out}: a slice does not replace what it is taken from")
+    take_folder(args.out)
     speakers = (args.librispeech / "SPEAKERS.TXT").read_text().splitlines(True)
-    rows = speakers[:1]
+    rows = [HEADING]
     for item in args.sets:
         name, _, count = item.partition("=")
         texts = read_transcripts(args.librispeech / name)

@@ -38,6 +38,7 @@ def main() -> None:
         corpus = make_corpus(Grammar.read(args.grammar), config)
     except (OSError, ValueError) as e:
         sys.exit(f"make_corpus.py: {e}")
+    check_own(args.out, corpus)
     for name, pairs in corpus.items():
         write_set(args.out / name, name, pairs)
         source, english = (sum(len(t.split()) for t in texts) for texts in zip(*pairs))
@@ -89,13 +90,39 @@ def draw_pairs(
     return pairs
 
 
+def check_own(out: Path, corpus: Mapping[str, list[Pair]]) -> None:
+    """Verify that nothing but this corpus would be written over.
+
+    Raises:
+        SystemExit: Names a file that holds something else.
+    """
+    for name, pairs in corpus.items():
+        for file, text in files_of(name, pairs).items():
+            path = out / name / file
+            # a run that was killed has left the beginning
+            if path.is_file() and not text.startswith(
+                path.read_text("utf-8", "replace")
+            ):
+                sys.exit(
+                    f"make_corpus.py: {path} is not of this corpus: name another folder "
+                    "with --data, or move it"
+                )
+
+
 def write_set(folder: Path, name: str, pairs: list[Pair]) -> None:
-    """Write a data directory, a line for each pair in each of its two files."""
+    """Write a data directory."""
     folder.mkdir(parents=True, exist_ok=True)
+    for file, text in files_of(name, pairs).items():
+        (folder / file).write_text(text, encoding="utf-8")
+
+
+def files_of(name: str, pairs: list[Pair]) -> dict[str, str]:
+    """Return what the two files of a set hold, a line for each pair."""
     keys = [f"{name}-{number:05d}" for number in range(len(pairs))]
-    for file, texts in zip(("src_text", "text"), zip(*pairs), strict=True):
-        lines = [f"{key} {text}\n" for key, text in zip(keys, texts, strict=True)]
-        (folder / file).write_text("".join(lines), encoding="utf-8")
+    return {
+        file: "".join(f"{key} {text}\n" for key, text in zip(keys, texts, strict=True))
+        for file, texts in zip(("src_text", "text"), zip(*pairs), strict=True)
+    }
 
 
 if __name__ == "__main__":
