@@ -23,7 +23,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from espnet_lenbias.decoding.explained_input import Input, check_input, input_of
+from espnet_lenbias.decoding.explained_input import (
+    Input,
+    check_input,
+    check_place,
+    input_of,
+)
 from espnet_lenbias.decoding.model_command import (
     decoding_parser,
     files_of_model,
@@ -101,6 +106,11 @@ def main(cmd: Sequence[str] | None = None) -> int:
         check_train_configs(vars(args))
         warnings = check_input(given, config)
         make_output_dir(own.output_dir)
+        how_searched = f"_{args.search}_beam{args.beam_size}"
+        plot = own.output_dir / given.file(f"{how_searched}.png")
+        page = own.output_dir / given.file(f"{how_searched}.html")
+        for path in (plot, page) if own.html else (plot,):
+            check_place(given, path)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     for warning in warnings:
@@ -124,15 +134,12 @@ def main(cmd: Sequence[str] | None = None) -> int:
         # e.g. audio too short for the encoder, a model that is a transducer
         parser.exit(1, f"{parser.prog}: error: {given.source}: {reason(e)}\n")
     print(f"{title}\n\n{explanation.text}")
-    how_searched = f"_{args.search}_beam{args.beam_size}"
     written = []
     try:
         if explanation.figure is not None:
-            plot = own.output_dir / given.file(f"{how_searched}.png")
-            save(explanation.figure, plot)
+            save(explanation.figure, plot, given.mark)
             written.append(f"plot: {plot}")
         if own.html:
-            page = own.output_dir / given.file(f"{how_searched}.html")
             _write_page(page, explanation.searched, title, given, how)
             written.append(f"page: {page}")
     except OSError as e:
@@ -169,7 +176,8 @@ def _write_page(path: Path, searched: Any, title: str, given: Input, how: str) -
     audio = None
     if given.audio is not None:
         audio = page_audio(Source(str(given.audio)), how, path.parent)
-    write_page(path, "explain.html", explained_page(searched, title, audio))
+    shown = explained_page(searched, title, audio)
+    write_page(path, "explain.html", {**shown, "mark": given.mark})
 
 
 def _check_shown(key: str, on_a_page: bool) -> None:

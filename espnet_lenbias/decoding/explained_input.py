@@ -3,6 +3,7 @@
 No torch in here: a mistake shows before a model is loaded.
 """
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.decoding.plain_files import file_name
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.audio_files import (
     are_large,
     audio_rate,
@@ -23,6 +25,8 @@ from espnet_lenbias.options.audio_files import (
     training_types,
 )
 from espnet_lenbias.options.espnet_tools import S2T, Tool
+
+_BEGINNING = 4096  # bytes of a plot or page, which hold the mark
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,13 @@ class Input:
     def source(self) -> str:
         """What messages call it."""
         return "the text" if self.audio is None else str(self.audio)
+
+    @property
+    def mark(self) -> str:
+        """What the plot and the page of it hold, which tells them from all others."""
+        what = self.text or "" if self.audio is None else os.path.abspath(self.audio)
+        digest = hashlib.sha256(os.fsencode(what)).hexdigest()[:16]
+        return f"by espnet-lenbias explain, of {digest}"
 
     @cached_property
     def data(self) -> dict[str, Any]:
@@ -140,3 +151,21 @@ def _only_line(path: Path) -> str:
             "--text"
         )
     return lines[0].strip()
+
+
+def check_place(given: Input, path: Path) -> None:
+    """Verify that a plot or a page replaces none but the same input's.
+
+    Raises:
+        OptionError: It would.
+        OSError: What is there cannot be read.
+    """
+    if not path.is_file() or path.is_symlink():
+        return
+    with path.open("rb") as f:
+        beginning = f.read(_BEGINNING)
+    if given.mark.encode() not in beginning:
+        raise OptionError(
+            f"output_dir: {path} stands where a file of {given.source} goes, and it is "
+            "of something else: move it, or name another folder"
+        )

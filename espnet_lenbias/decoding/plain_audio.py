@@ -108,7 +108,7 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
     mark = hashlib.sha256(os.fsencode(source)).hexdigest()[:_MARK]
     marked = f"{name}-{mark}.flac"
     copy = folder / marked
-    if not is_copy(copy):
+    if not is_copy(copy) or not _is_whole(copy):
         with closing(blocks):
             _write(folder, marked, rate, blocks, path)
     for other in folder.glob(f"{glob.escape(name)}-{MARKED}"):
@@ -154,6 +154,16 @@ def is_copy(path: Path) -> bool:
     try:
         with soundfile.SoundFile(os.fsencode(path)) as f:
             return bool(f.comment == _COMMENT)
+    except soundfile.LibsndfileError:
+        return False
+
+
+def _is_whole(copy: Path) -> bool:
+    """Tell whether nobody has cut a copy since it was made: its last sample is there."""
+    try:
+        with soundfile.SoundFile(os.fsencode(copy)) as f:
+            f.seek(-1, os.SEEK_END)
+            return len(f.read(1)) == 1
     except soundfile.LibsndfileError:
         return False
 

@@ -244,7 +244,7 @@ def _said(rest: Sequence[str], *keys: str) -> dict[str, Any]:
     """Return what a command line, and its decode config, say of these options."""
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for key in ("config", *keys):
-        finder.add_argument(f"--{key}")
+        finder.add_argument(f"--{key}", nargs="?")
     found = vars(finder.parse_known_args(rest)[0])
     config = peek_config(found.pop("config"))
     of_config = {key: config[key] for key in keys if key in config}

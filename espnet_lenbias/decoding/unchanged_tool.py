@@ -65,8 +65,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
 def _search(options: Sequence[str]) -> str:
     """Return the search that the command line asks for, or else its config."""
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    finder.add_argument("--search")
-    finder.add_argument("--config")
+    finder.add_argument("--search", nargs="?")
+    finder.add_argument("--config", nargs="?")
     found = finder.parse_known_args(options)[0]
     return str(found.search or peek_config(found.config).get("search") or ESPNET)
 

@@ -46,7 +46,8 @@ def file_info(path: Path, verbose: bool = False) -> Any:
     """Return what soundfile knows about a file.
 
     Raises:
-        AudioError: It has no header, or its header does not tell how long it is.
+        AudioError: It has no header, its header does not tell how long it is, or it
+            cannot be read for being several.
         soundfile.LibsndfileError: It is no audio.
     """
     try:
@@ -56,6 +57,10 @@ def file_info(path: Path, verbose: bool = False) -> Any:
             f"{path}: .raw is the name of samples without a header, which nobody can "
             "tell the rate and the type of: convert it to WAV or FLAC"
         ) from e
+    except soundfile.LibsndfileError:
+        if path.is_file() and path.stat().st_size:
+            check_alone(path, None)
+        raise
     if info.format == "MP3" and not _counts_frames(path):
         raise AudioError(
             f"{path}: an MP3 that does not count its frames, of which libsndfile guesses "

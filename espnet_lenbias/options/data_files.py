@@ -248,6 +248,12 @@ def read_lines(path: Path) -> dict[str, str]:
                 "begins a new line: end lines with a line feed, and write a space within "
                 "one"
             )
+    if "\0" in (text := "".join(lines)):
+        number = text.count("\n", 0, text.index("\0")) + 1
+        raise OptionError(
+            f"{path}, line {number} holds a NUL, which is no text, as of a file that was "
+            "damaged or saved as UTF-16: save it as UTF-8"
+        )
     if lines and lines[0].startswith("\ufeff"):
         raise OptionError(
             f"{path} begins with a byte order mark, which would be a part of the first "

@@ -198,7 +198,7 @@ def read_decode_config(
     Exits with status 2 on a mistake, which argparse would not name.
     """
     finder = argparse.ArgumentParser(add_help=False)
-    finder.add_argument("--config")
+    finder.add_argument("--config", nargs="?")  # without a value: below
     path = finder.parse_known_args(cmd)[0].config
     if path is None:
         return {}

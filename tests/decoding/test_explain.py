@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -90,6 +91,20 @@ def test_the_bundled_model(search, tmp_path, capsys):
     (player,) = json.loads(page.get_element_by_id("data").text)["players"]
     assert player["audio"]["duration"] == round(soundfile.info(AUDIO).duration, 3)
     assert player["rows"][0]["times"] is player["rows"][0]["confidence"] is None
+
+    # made once more, it takes the place of its own files, and of no others
+    assert cli.main(command) == 0
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / AUDIO.name
+    shutil.copy(AUDIO, other)
+    of_other = [str(other), *command[2:]]
+    refused(of_other, f"{plot} stands where a file of {other} goes", capsys)
+    plot.unlink()
+    message = f"{plot.with_suffix('.html')} stands where a file of {other} goes"
+    refused(of_other, message, capsys)
+    plot.with_suffix(".html").write_text("dear to me")
+    refused(command[1:], "and it is of something else: move it, or name", capsys)
+    assert plot.with_suffix(".html").read_text() == "dear to me"
 
 
 def test_times_and_confidences_are_on_the_page(tmp_path):
@@ -200,7 +215,7 @@ def test_two_channels_are_what_the_drop_in_makes_of_them(tmp_path, capsys):
     """Of silence beside the audio: the first one counts, as in ESPnet."""
     samples, rate = soundfile.read(AUDIO)
     both = np.stack([samples, np.zeros_like(samples)], axis=1)
-    path = write_audio(tmp_path / f"{AUDIO.stem}.wav", both, rate)
+    path = write_audio(tmp_path / "two_channels.wav", both, rate)
     found = []
     for file in (AUDIO, path):
         command = ["explain", str(file), "--model", PACKED, "--beam_size", "2"]

@@ -49,6 +49,25 @@ def test_a_name_is_as_long_as_names_of_files_are(audio, capsys):
     assert soundfile.info(files[path.stem]).samplerate == 8000
 
 
+def test_a_copy_that_was_cut_is_made_anew(audio, capsys):
+    (audio / "out").mkdir()
+
+    def made() -> Path:
+        files, failures = prepared(
+            {"walter": audio / "walter.flac"}, 8000, audio / "out"
+        )
+        assert not failures
+        return files["walter"]
+
+    copy = made()
+    whole = copy.read_bytes()
+    for length in (len(whole) // 2, len(whole) - 10):
+        copy.write_bytes(whole[:length])
+        assert made() == copy
+        assert soundfile.read(copy)[0].shape == (soundfile.info(copy).frames,)
+        assert copy.read_bytes() == whole
+
+
 def test_a_long_file_that_is_damaged_is_left_to_its_decoding(tmp_path, monkeypatch):
     """Which fails, and costs no other."""
     monkeypatch.setattr(voice, "load_detector", Loudness)

@@ -473,3 +473,16 @@ def test_times_are_shown_where_they_are_known(capsys):
         "  00:01:01.000 --> 00:01:02.000  a time\ny: \n"
         "in o/recordings/1best_recog\n"
     )
+
+
+@pytest.mark.parametrize("command", ["transcribe", "explain"])
+@pytest.mark.parametrize("option", ["--formats", "--config", "--search"])
+def test_an_option_without_its_value(command, option, capsys):
+    """The command says so, not a parser that looked for something else before."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main([command, "--model", str(bundled("asr_transformer")), option])
+    assert stop.value.code == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith(f"usage: espnet-lenbias {command} ")
+    message = f"argument {option}: expected one argument; see --help"
+    assert said[-1] == f"espnet-lenbias {command}: error: {message}"

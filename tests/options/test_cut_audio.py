@@ -176,6 +176,8 @@ def _noise(seconds, path, kind):
         {"format": "CAF", "subtype": "PCM_16"},
         {"format": "AU", "subtype": "PCM_16"},
         {"format": "RF64", "subtype": "PCM_16"},
+        {"format": "WAV", "subtype": "PCM_16"},  # which libsndfile cannot read
+        {"format": "AIFF", "subtype": "PCM_16"},
     ],
     ids=lambda kind: kind.get("subtype", kind["format"]),
 )

@@ -47,6 +47,7 @@ def test_keys_and_what_stands_behind_them(tmp_path):
         ("a \u3000x\n".encode(), r"line 1: the key a ends at .* U\+3000"),
         (b"a x\rb y\n", r"line 1 ends in a carriage return alone"),
         (b"a x\r\r\n", r"line 1 ends in a carriage return alone"),
+        (b"a x\nb\0 y\n", r"line 2 holds a NUL.*: save it as UTF-8"),
         (b"a\x1cb x\n", r"line 1: the key a ends at .* U\+001C"),
     ],
 )

@@ -30,8 +30,14 @@ _FURTHER_FONTS = (
 _NO_GLYPH = re.compile(r"Glyph (\d+) .*missing from font")
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Save a figure; warn once of the signs in it that no font has."""
+def save(figure: Figure, path: Path, mark: str = "") -> None:
+    """Save a figure; warn once of the signs in it that no font has.
+
+    Args:
+        figure: The figure.
+        path: Of the PNG.
+        mark: What its file is to say of itself, in ASCII.
+    """
     known = {font.name for font in font_manager.fontManager.ttflist}
     further = [name for name in _FURTHER_FONTS if name in known]
     for text in figure.findobj(Text):
@@ -43,7 +49,7 @@ def save(figure: Figure, path: Path) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with replacing(path) as draft:
-            figure.savefig(draft)
+            figure.savefig(draft, metadata={"Description": mark} if mark else None)
     signs = set(_without_glyph(str(w.message) for w in caught))
     if signs:
         logger.warning(
