@@ -22,7 +22,7 @@ from espnet_lenbias.options.run_journal import JOURNAL
 from espnet_lenbias.options.tool_choice import choose_tool
 from espnet_lenbias.report.scoring import Errors, count_errors, read_text
 from tests.bundled import bundled
-from tests.recipes.commands import run_in
+from tests.recipes.commands import run_here, run_in
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "librispeech"
 MT = RECIPE.with_name("mini_mt") / "pretrained" / "mt.zip"
@@ -612,7 +612,8 @@ def test_the_oversmoothing_rate_of_sets(corpus):
     assert plain["positions"] == rectified["positions"]
     assert 0 <= float(rectified["rate"]) < float(plain["rate"]) <= 100
 
-    run = _local("oversmoothing", model, out, *options, "--label_smoothing", 2.0)
+    wrong = (model, out, *options, "--label_smoothing", 2.0)
+    run = run_here(RECIPE / "local" / "oversmoothing.py", *wrong)
     assert run.returncode == 1
     assert "oversmoothing.py: " in run.stderr
     assert "label_smoothing must be a number from 0 to 1" in run.stderr
