@@ -27,6 +27,9 @@ OLD_INSTALLED := $(OLD_VENV)/.installed
 # left takes some of the others'.
 PYTEST := -m pytest --numprocesses logical --maxprocesses 8 --dist worksteal
 
+# More options of pytest, for the targets of tests.
+TEST_OPTIONS :=
+
 PYENV := $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions
 
 SHELL_SCRIPTS := .ci/run .ci/ten_runs .ci/try_wheel $(wildcard recipes/*.sh recipes/*/*.sh)
@@ -87,16 +90,16 @@ lint: install
 	$(VENV)/bin/shellcheck --severity=warning $(SHELL_SCRIPTS)
 
 test: install
-	$(PYTHON) $(PYTEST)
+	$(PYTHON) $(PYTEST) $(TEST_OPTIONS)
 
 test-fast: install
-	$(PYTHON) $(PYTEST) -m "not slow"
+	$(PYTHON) $(PYTEST) -m "not slow" $(TEST_OPTIONS)
 
 test-often: install
 	.ci/ten_runs
 
 test-202511: $(OLD_INSTALLED)
-	$(OLD_PYTHON) $(PYTEST)
+	$(OLD_PYTHON) $(PYTEST) $(TEST_OPTIONS)
 
 # Of a copy of what git knows: the page is written into it, and no leftover gets in.
 dist: install
