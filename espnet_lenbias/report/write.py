@@ -101,6 +101,7 @@ def write_report(
         OSError: A file cannot be written.
         OptionError: There is a file in its place that no report has written.
     """
+    _has_report(folder)  # refused now: what follows takes a while
     name, detail, utterances = request.name, request.detail, request.utterances
     doubtful = request.doubtful
     names = sorted({cell.dataset for cell in cells})
@@ -189,15 +190,26 @@ def _take(folder: Path, name: str, files: Sequence[str]) -> None:
     """
     there = [folder / file for file in files]
     there = [path for path in there if path.is_file() and not path.is_symlink()]
-    report = folder / _REPORT
-    if report.is_file():
-        if not report.read_text("utf-8", "replace").startswith(HEADING):
-            raise _foreign(report)
-    elif there:
+    if there and not _has_report(folder):
         raise _foreign(there[0])
-    write_text(report, f"{HEADING}{escape(name)}\n")
+    write_text(folder / _REPORT, f"{HEADING}{escape(name)}\n")
     for path in there:
         path.unlink()
+
+
+def _has_report(folder: Path) -> bool:
+    """Tell whether there is an earlier report in a folder.
+
+    Raises:
+        OptionError: There is another file of its name.
+        OSError: It cannot be read.
+    """
+    report = folder / _REPORT
+    if not report.is_file():
+        return False
+    if not report.read_text("utf-8", "replace").startswith(HEADING):
+        raise _foreign(report)
+    return True
 
 
 def _foreign(path: Path) -> OptionError:
