@@ -29,15 +29,27 @@ def trn(texts: Mapping[str, str], speakers: Mapping[str, str]) -> str:
     return "".join(trn_line(key, text, speakers[key]) for key, text in texts.items())
 
 
-def write_trn(folder: Path, cell: Cell) -> None:
-    """Write ``<tag>/<set>/score_wer/{ref,hyp}.trn``, as ESPnet's stage 13 does."""
+def trn_files(folder: Path, cell: Cell) -> tuple[Path, Path]:
+    """Return ``<tag>/<set>/score_wer/{hyp,ref}.trn``, where ESPnet's stage 13 has them."""
     folder = folder / cell.system.tag / cell.dataset / "score_wer"
-    folder.mkdir(parents=True, exist_ok=True)
+    return folder / "hyp.trn", folder / "ref.trn"
+
+
+def has_espnets_scores(folder: Path, cell: Cell) -> bool:
+    """Tell whether ESPnet's stage 13 has scored a decoding: its files stay as they are."""
+    hyp, _ = trn_files(folder, cell)
+    return hyp.with_name("result.txt").is_file()
+
+
+def write_trn(folder: Path, cell: Cell) -> None:
+    """Write hypotheses and references, see :func:`trn_files`."""
+    hyp, ref = trn_files(folder, cell)
+    hyp.parent.mkdir(parents=True, exist_ok=True)
     speakers = cell.references.speakers
     hypotheses = {key: cell.decoding.texts[key] for key in cell.keys}
     references = {key: cell.references.texts[key] for key in cell.keys}
-    write_text(folder / "hyp.trn", trn(hypotheses, speakers))
-    write_text(folder / "ref.trn", trn(references, speakers))
+    write_text(hyp, trn(hypotheses, speakers))
+    write_text(ref, trn(references, speakers))
 
 
 def results_md(

@@ -27,7 +27,12 @@ from espnet_lenbias.report.missing import Note
 from espnet_lenbias.report.page.compared import PageRequest, report_page
 from espnet_lenbias.report.page.render import write_page
 from espnet_lenbias.report.paired import paired_lines
-from espnet_lenbias.report.sclite import results_md, write_trn
+from espnet_lenbias.report.sclite import (
+    has_espnets_scores,
+    results_md,
+    trn_files,
+    write_trn,
+)
 from espnet_lenbias.report.systems import System
 from espnet_lenbias.report.table1 import score_line
 from espnet_lenbias.report.table2 import example_lines, home, most_different
@@ -128,14 +133,19 @@ def write_report(
     chosen = utterances or most_different(sets[detail], _EXAMPLES)
     examples = {key: example_lines(home(key, sets, detail), key) for key in chosen}
     tables["table2"] = [line for lines in examples.values() for line in lines]
-    _take(folder, name, _written(tables, sets))
+    finished = [cell for cell in cells if cell.complete]
+    trns = {cell: trn_files(folder, cell) for cell in finished}
+    for cell, files in trns.items():
+        if has_espnets_scores(folder, cell):
+            raise _foreign(files[0])
+    there = [folder / file for file in _written(tables, sets)]
+    _take(folder, name, [*there, *(file for files in trns.values() for file in files)])
     for table, lines in tables.items():
         if lines:
             write_csv(folder / f"{table}.csv", lines)
 
     kinds = kinds_of(systems)
     plots = {of_set: write_plots(folder, of_set, tables, kinds) for of_set in sets}
-    finished = [cell for cell in cells if cell.complete]
     for cell in finished:
         write_trn(folder, cell)
     of_finished = [x for x in of_all if x.cell.complete]
@@ -173,7 +183,7 @@ def _written(tables: Iterable[str], sets: Iterable[str]) -> list[str]:
     return ["RESULTS.md", PAGE, *(f"{table}.csv" for table in tables), *plots]
 
 
-def _take(folder: Path, name: str, files: Sequence[str]) -> None:
+def _take(folder: Path, name: str, files: Sequence[Path]) -> None:
     """Make room for a report: files of an earlier one go, a person's own are refused.
 
     By its heading the report itself tells that the others are of a report, so it is the
@@ -188,8 +198,7 @@ def _take(folder: Path, name: str, files: Sequence[str]) -> None:
         OptionError: Names a file that no report has written.
         OSError: A file cannot be read, written or removed.
     """
-    there = [folder / file for file in files]
-    there = [path for path in there if path.is_file() and not path.is_symlink()]
+    there = [path for path in files if path.is_file() and not path.is_symlink()]
     if there and not _has_report(folder):
         raise _foreign(there[0])
     write_text(folder / _REPORT, f"{HEADING}{escape(name)}\n")

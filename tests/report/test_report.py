@@ -62,7 +62,11 @@ def read_csv(path):
 
 
 @pytest.mark.parametrize(
-    "name", ["RESULTS.md", "report.md", "report.html", "table1.csv"]
+    "name",
+    [
+        *("RESULTS.md", "report.md", "report.html", "table1.csv"),
+        "simple_4/dev-clean/score_wer/ref.trn",
+    ],
 )
 def test_a_file_that_no_report_has_written_is_not_written_over(name, tmp_path, capsys):
     write_data(tmp_path / "data")
@@ -71,7 +75,7 @@ def test_a_file_that_no_report_has_written_is_not_written_over(name, tmp_path, c
     out = tmp_path / "out"
     command = [str(tmp_path / "exp"), "--data", str(tmp_path / "data")]
     command += ["--output_dir", str(out)]
-    out.mkdir()
+    (out / name).parent.mkdir(parents=True)
     (out / name).write_text("mine\n")
     (out / "notes.md").write_text("mine, too\n")
     with pytest.raises(SystemExit) as end:
@@ -84,6 +88,22 @@ def test_a_file_that_no_report_has_written_is_not_written_over(name, tmp_path, c
     (out / name).unlink()
     assert main(command) == main(command) == 0  # over the first report
     assert (out / "notes.md").read_text() == "mine, too\n"
+
+
+def test_what_espnet_has_scored_stays(made, capsys):
+    """Its stage 13 may have come after an earlier report."""
+    scores = made / "simple_4" / "dev-clean" / "score_wer"
+    before = (scores / "hyp.trn").read_text()
+    (scores / "result.txt").write_text("of sclite\n")
+    command = [str(made.parent), "--data", str(made.parent.parent / "data")]
+    try:
+        with pytest.raises(SystemExit) as end:
+            main(command)
+        assert end.value.code == 2
+        assert f"{scores / 'hyp.trn'} stands where the rep" in capsys.readouterr().err
+        assert (scores / "hyp.trn").read_text() == before
+    finally:
+        (scores / "result.txt").unlink()
 
 
 def test_the_files(made):
