@@ -31,7 +31,7 @@ class Cue:
 
 
 def cues(words: Sequence[Word]) -> list[Cue]:
-    """Return the cues of a text.
+    """Return the cues of a text, in the order of time.
 
     A cue has two lines of 42 signs and 7 s at most. One ends at a pause, where a
     recording was cut, and else at the longest gap in its second half.
@@ -41,6 +41,7 @@ def cues(words: Sequence[Word]) -> list[Cue]:
     """
     parts = [part for word in words if word.time for part in _parts(word)]
     found = [cue for run in _runs(parts) for cue in _divided(run)]
+    found.sort(key=lambda cue: _time(cue[0])[0])  # pieces of a recording may overlap
     starts = [_time(cue[0])[0] for cue in found]
     ends = [max(_time(word)[1] for word in cue) for cue in found]
     return [

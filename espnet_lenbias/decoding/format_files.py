@@ -8,6 +8,7 @@ those of both.
 """
 
 import argparse
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -36,9 +37,11 @@ from espnet_lenbias.decoding.transcript import (
 )
 from espnet_lenbias.options.audio_files import seconds_of
 from espnet_lenbias.options.data_files import DATA, SOUND, read_lines
-from espnet_lenbias.options.formats import CTM, JSON, SRT, TRN, VTT
+from espnet_lenbias.options.formats import CTM, JSON, OF_TIMES, SRT, TRN, VTT
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
 from espnet_lenbias.report.trn import trn_line, usual_speaker
+
+logger = logging.getLogger(__name__)
 
 _SUBTITLES = {SRT: srt_lines, VTT: vtt_lines}
 
@@ -85,6 +88,30 @@ def write_formats(
         replace_file(folder, name, lines)
     remove_files(folder, before.keys() - names)
     note_files(folder, names, written=True)
+    _warn_of_untimed(args, rows, speakers)
+
+
+def _warn_of_untimed(
+    args: argparse.Namespace, rows: Mapping[str, ResultRow], speakers: Iterable[str]
+) -> None:
+    """Name the utterances with words that formats of times leave out."""
+    formats = [name for name in args.formats or () if name in OF_TIMES]
+    if not formats:
+        return
+    untimed = [
+        key
+        for key, row in rows.items()
+        if any(
+            word.time is None
+            for speaker in speakers
+            for word in transcript_of(key, row, 1, speaker).words()
+        )
+    ]
+    if untimed:
+        logger.warning(
+            f"{len(untimed)} of {len(rows)} utterances have words without a time, which "
+            f"are missing in {', '.join(formats)}: {', '.join(untimed)}"
+        )
 
 
 def _asked_for(

@@ -15,12 +15,11 @@ def ctm_lines(transcript: Transcript, rank: int = 1) -> Iterator[str]:
     """Yield ``recording channel start duration word [confidence]`` of each word.
 
     The columns are the same for Kaldi and for NIST's sclite, whose signs for alternatives
-    are replaced as in trn. Words without a time have no line.
+    are replaced as in trn. Words without a time have no line; the others stand in the
+    order of time, which that of pieces of a recording is not where they overlap.
     """
-    for word in transcript.words(rank):
-        if word.time is None:
-            continue
-        start, end = word.time
+    timed = [(word.time, word) for word in transcript.words(rank) if word.time]
+    for (start, end), word in sorted(timed, key=lambda pair: pair[0][0]):
         sure = "" if word.confidence is None else f" {word.confidence:.2f}"
         yield (
             f"{transcript.key} 1 {start:.3f} {end - start:.3f} {plain_word(word.text)}"

@@ -19,10 +19,10 @@ FORMATS = {
 }
 
 # Those that are nothing without the times of words.
-_OF_TIMES = (CTM, SRT, VTT)
+OF_TIMES = (CTM, SRT, VTT)
 
 # What to do where words can have no times.
-LEAVE_TIMES_OUT = f"leave times out, and {', '.join(_OF_TIMES)} out of formats"
+LEAVE_TIMES_OUT = f"leave times out, and {', '.join(OF_TIMES)} out of formats"
 
 
 def add_formats_option(parser: argparse._ActionsContainer) -> None:
@@ -33,7 +33,7 @@ def add_formats_option(parser: argparse._ActionsContainer) -> None:
         default=[],
         metavar="FORMAT,...",
         help=f"Formats in which results are written, too ({known}); "
-        f"{', '.join(_OF_TIMES)} need --times true",
+        f"{', '.join(OF_TIMES)} need --times true",
     )
 
 
@@ -54,7 +54,7 @@ def check_formats(formats: Any, options: Mapping[str, Any]) -> list[str]:
                 f"formats: there is no format {name}{nearest(name, FORMATS)} (one or "
                 f"more of: {', '.join(FORMATS)})"
             )
-        if name in _OF_TIMES and not options.get("times"):
+        if name in OF_TIMES and not options.get("times"):
             raise OptionError(
                 f"formats: {name} holds the time of each word, which nobody has asked "
                 f"for: say times: true, too (--times true), or leave {name} out"
@@ -64,7 +64,7 @@ def check_formats(formats: Any, options: Mapping[str, Any]) -> list[str]:
 
 def need_times(formats: Any) -> bool:
     """Tell whether formats, see :func:`check_formats`, are nothing without times."""
-    return any(name in _OF_TIMES for name in _names(formats))
+    return any(name in OF_TIMES for name in _names(formats))
 
 
 def _names(formats: Any) -> list[str]:

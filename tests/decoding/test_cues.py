@@ -44,6 +44,21 @@ def test_a_cue_ends_where_a_recording_was_cut():
     assert shown(spoken) == [(0.0, 1.1, ["a b c"]), (1.2, 2.2, ["d e"])]
 
 
+def test_pieces_that_overlap_are_shown_in_the_order_of_time():
+    """As of two people who speak at once: neither's words are among the other's."""
+    first, second = words("a b c d e", each=0.6), words("f", 1.5)
+    second[0] = replace(second[0], begins=True)
+    late = [
+        *first[:3],
+        *(replace(w, start=w.start + 3, end=w.end + 3) for w in first[3:]),
+    ]
+    assert shown([*late, *second]) == [
+        (0.0, 2.0, ["a b c"]),
+        (1.5, 2.5, ["f"]),
+        (5.1, 6.4, ["d e"]),
+    ]
+
+
 def test_lines_have_42_signs():
     text = "123456789 123456789 123456789 123456789 12"
     assert shown(words(text, each=0.1, gap=0.0)) == [(0.0, 1.0, [text])]

@@ -397,6 +397,33 @@ def test_recordings_are_put_together(args, tmp_path):
     assert [hypothesis["text"] for hypothesis in whole["nbest"]] == [whole["text"]]
 
 
+def test_pieces_that_overlap(args, tmp_path):
+    """As those of two speakers: sclite wants words, and players cues, in order of time."""
+    args.pieces = {
+        "ann": Segment("x", "x.wav", 0.0, 5.0),
+        "bob": Segment("x", "x.wav", 1.0, 4.0),
+    }
+    args.nbest, args.formats = 1, ["ctm", "vtt"]
+    rows = {"ann": row("a b", "0.5-1.0 3.0-3.5"), "bob": row("c", "0.5-1.0")}
+    write_formats(tmp_path, args, rows)
+    results = tmp_path / "recordings" / "1best_recog"
+    assert (results / "text.ctm").read_text() == (
+        "x 1 0.500 0.500 a\nx 1 1.500 0.500 c\nx 1 3.000 0.500 b\n"
+    )
+    assert [c.text for c in webvtt.read(results / "vtt" / "x.vtt")] == ["a", "c", "b"]
+
+
+@pytest.mark.parametrize("formats", [["ctm", "json"], ["json"]])
+def test_words_without_times_are_named(formats, args, tmp_path, caplog):
+    """A text that does not fit its frames has none."""
+    args.formats = formats
+    write_formats(tmp_path, args, {**ROWS, "cid-1": row("a b")})
+    named = (
+        "1 of 4 utterances have words without a time, which are missing in ctm: cid-1"
+    )
+    assert caplog.messages == ([named] if "ctm" in formats else [])
+
+
 def test_a_recording_of_one_piece_has_its_nbest_list(args, tmp_path):
     args.pieces = {"y": Segment("y", "y.wav", 2.0, 3.0)}
     rows = {**row("a b", "0.1-0.2 0.3-0.4", stopped="bound"), **row("a", "0-1", rank=2)}
