@@ -10,6 +10,8 @@ from espnet_lenbias.decoding.cues import cues
 from espnet_lenbias.decoding.transcript import Hypothesis, Transcript, Word
 from espnet_lenbias.report.trn import plain_word
 
+_COMMENT = ";;"  # of a line of CTM
+
 
 def ctm_lines(transcript: Transcript, rank: int = 1) -> Iterator[str]:
     """Yield ``recording channel start duration word [confidence]`` of each word.
@@ -18,13 +20,13 @@ def ctm_lines(transcript: Transcript, rank: int = 1) -> Iterator[str]:
     are replaced as in trn. Words without a time have no line; the others stand in the
     order of time, which that of pieces of a recording is not where they overlap.
     """
+    key = transcript.key
+    if key.startswith(_COMMENT):  # its lines would not count
+        key = plain_word(_COMMENT) + key.removeprefix(_COMMENT)
     timed = [(word.time, word) for word in transcript.words(rank) if word.time]
     for (start, end), word in sorted(timed, key=lambda pair: pair[0][0]):
         sure = "" if word.confidence is None else f" {word.confidence:.2f}"
-        yield (
-            f"{transcript.key} 1 {start:.3f} {end - start:.3f} {plain_word(word.text)}"
-            f"{sure}\n"
-        )
+        yield (f"{key} 1 {start:.3f} {end - start:.3f} {plain_word(word.text)}{sure}\n")
 
 
 def srt_lines(transcript: Transcript, rank: int = 1) -> Iterator[str]:

@@ -413,6 +413,13 @@ def test_pieces_that_overlap(args, tmp_path):
     assert [c.text for c in webvtt.read(results / "vtt" / "x.vtt")] == ["a", "c", "b"]
 
 
+def test_no_recording_is_a_comment_of_ctm(args, tmp_path):
+    args.formats = ["ctm"]
+    write_formats(tmp_path, args, {";;x;;": row("a", "0.5-1.0")})
+    written = (tmp_path / "1best_recog" / "text.ctm").read_text()
+    assert written == "\uff1b\uff1bx;; 1 0.500 0.500 a\n"
+
+
 @pytest.mark.parametrize("formats", [["ctm", "json"], ["json"]])
 def test_words_without_times_are_named(formats, args, tmp_path, caplog):
     """A text that does not fit its frames has none."""
