@@ -58,7 +58,7 @@ def test_a_sign_that_no_font_has(tmp_path, caplog):
 def test_other_warnings_are_passed_on(tmp_path, monkeypatch):
     figure = Figure()
 
-    def savefig(path):
+    def savefig(path, **_):
         path.touch()
         warnings.warn("odd", stacklevel=1)
 
