@@ -130,6 +130,24 @@ def check_input(given: Input, train_config: Mapping[str, Any]) -> list[str]:
     return [warning for warning in warnings if warning]
 
 
+def check_place(given: Input, path: Path) -> None:
+    """Verify that a plot or a page replaces none but the same input's.
+
+    Raises:
+        OptionError: It would.
+        OSError: What is there cannot be read.
+    """
+    if not path.is_file() or path.is_symlink():
+        return
+    with path.open("rb") as f:
+        beginning = f.read(_BEGINNING)
+    if given.mark.encode() not in beginning:
+        raise OptionError(
+            f"output_dir: {path} stands where a file of {given.source} goes, and it is "
+            "of something else: move it, or name another folder"
+        )
+
+
 def _only_line(path: Path) -> str:
     """Return the text of a file that holds one.
 
@@ -151,21 +169,3 @@ def _only_line(path: Path) -> str:
             "--text"
         )
     return lines[0].strip()
-
-
-def check_place(given: Input, path: Path) -> None:
-    """Verify that a plot or a page replaces none but the same input's.
-
-    Raises:
-        OptionError: It would.
-        OSError: What is there cannot be read.
-    """
-    if not path.is_file() or path.is_symlink():
-        return
-    with path.open("rb") as f:
-        beginning = f.read(_BEGINNING)
-    if given.mark.encode() not in beginning:
-        raise OptionError(
-            f"output_dir: {path} stands where a file of {given.source} goes, and it is "
-            "of something else: move it, or name another folder"
-        )

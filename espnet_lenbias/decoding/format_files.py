@@ -77,7 +77,13 @@ def write_formats(
     """
     before = noted_files(folder)
     speakers = speakers_in(rows.values()) if args.formats else ()
-    files = [f for speaker in speakers for f in _asked_for(args, rows, speaker)]
+    said = {
+        speaker: [transcript_of(k, row, args.nbest, speaker) for k, row in rows.items()]
+        for speaker in speakers
+    }
+    files = [
+        f for speaker in speakers for f in _asked_for(args, said[speaker], speaker)
+    ]
     names = {name for name, _ in files}
     if not (before or names):
         return
@@ -88,26 +94,13 @@ def write_formats(
         replace_file(folder, name, lines)
     remove_files(folder, before.keys() - names)
     note_files(folder, names, written=True)
-    _warn_of_untimed(args, rows, speakers)
-
-
-def _warn_of_untimed(
-    args: argparse.Namespace, rows: Mapping[str, ResultRow], speakers: Iterable[str]
-) -> None:
-    """Name the utterances with words that formats of times leave out."""
     formats = [name for name in args.formats or () if name in OF_TIMES]
-    if not formats:
-        return
-    untimed = [
-        key
-        for key, row in rows.items()
-        if any(
-            word.time is None
-            for speaker in speakers
-            for word in transcript_of(key, row, 1, speaker).words()
-        )
-    ]
-    if untimed:
+    untimed = dict.fromkeys(
+        transcript.key
+        for transcript in chain.from_iterable(said.values())
+        if any(word.time is None for word in transcript.words())
+    )
+    if formats and untimed:
         logger.warning(
             f"{len(untimed)} of {len(rows)} utterances have words without a time, which "
             f"are missing in {', '.join(formats)}: {', '.join(untimed)}"
@@ -115,13 +108,12 @@ def _warn_of_untimed(
 
 
 def _asked_for(
-    args: argparse.Namespace, rows: Mapping[str, ResultRow], speaker: str
+    args: argparse.Namespace, of_all: Sequence[Transcript], speaker: str
 ) -> Iterator[tuple[str, Iterable[str]]]:
     """Yield the files of one speaker, by their names below the output folder.
 
     With their lines, which are made when they are written.
     """
-    of_all = [transcript_of(k, row, args.nbest, speaker) for k, row in rows.items()]
     by_line = [name for name in args.formats if name in (TRN, JSON)]
     for rank in range(1, args.nbest + 1):
         formats = by_line if args.pieces else args.formats

@@ -26,7 +26,7 @@ def ctm_lines(transcript: Transcript, rank: int = 1) -> Iterator[str]:
     timed = [(word.time, word) for word in transcript.words(rank) if word.time]
     for (start, end), word in sorted(timed, key=lambda pair: pair[0][0]):
         sure = "" if word.confidence is None else f" {word.confidence:.2f}"
-        yield (f"{key} 1 {start:.3f} {end - start:.3f} {plain_word(word.text)}{sure}\n")
+        yield f"{key} 1 {start:.3f} {end - start:.3f} {plain_word(word.text)}{sure}\n"
 
 
 def srt_lines(transcript: Transcript, rank: int = 1) -> Iterator[str]:

@@ -27,7 +27,7 @@ from espnet_lenbias.options.audio_files import (
     scale_warning,
 )
 from espnet_lenbias.options.cut_audio import damage_named, file_info
-from espnet_lenbias.options.several_recordings import check_alone
+from espnet_lenbias.options.several_recordings import SeveralRecordingsError
 
 _BLOCK = 2**18  # samples
 
@@ -98,8 +98,6 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
             return path, ""
         blocks, done = _soundfile_blocks(path, rate), _changes(info, rate)
     else:
-        if found.st_size:
-            check_alone(path, None)
         blocks = _ffmpeg_blocks(path, rate)
         done = f"read by ffmpeg, as one channel of {rate} Hz"
         if _has_more_tracks(path):
@@ -118,9 +116,15 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
 
 
 def _info(path: Path) -> Any:
-    """Return what soundfile knows of a file; None if it cannot read it."""
+    """Return what soundfile knows of a file; None if it cannot read it.
+
+    Raises:
+        AudioError: Nor may ffmpeg, as it holds several recordings.
+    """
     try:
         return file_info(path)
+    except SeveralRecordingsError:
+        raise
     except (soundfile.LibsndfileError, AudioError):
         return None
 

@@ -248,8 +248,8 @@ def read_lines(path: Path) -> dict[str, str]:
                 "begins a new line: end lines with a line feed, and write a space within "
                 "one"
             )
-    if "\0" in (text := "".join(lines)):
-        number = text.count("\n", 0, text.index("\0")) + 1
+    if b"\0" in content:
+        number = content.count(b"\n", 0, content.index(b"\0")) + 1
         raise OptionError(
             f"{path}, line {number} holds a NUL, which is no text, as of a file that was "
             "damaged or saved as UTF-16: save it as UTF-8"

@@ -9,6 +9,11 @@ from pathlib import Path
 
 from espnet_lenbias.errors import AudioError
 
+
+class SeveralRecordingsError(AudioError):
+    """A file holds several recordings."""
+
+
 # How a recording begins, by what libsndfile calls its kind.
 BEGINNINGS = {
     "AU": re.compile(rb"\.snd\x00\x00\x00"),
@@ -48,12 +53,12 @@ def check_alone(path: Path, kind: str | None) -> None:
         kind: What libsndfile calls its kind; None: it cannot read it.
 
     Raises:
-        AudioError: There are several.
+        SeveralRecordingsError: There are several.
         OSError: It cannot be read.
     """
     with path.open("rb") as f, mmap(f.fileno(), 0, access=ACCESS_READ) as held:
         if _begins_again(held, kind):
-            raise AudioError(
+            raise SeveralRecordingsError(
                 f"{path}: several recordings one after the other, of which the first "
                 "alone would be heard: keep them apart, or write them anew as one"
             )

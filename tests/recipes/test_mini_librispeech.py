@@ -24,7 +24,7 @@ from espnet_lenbias.options.packed_model import model_files
 from espnet_lenbias.report.scoring import count_errors, read_text
 from tests.bundled import bundled
 from tests.programs import needs_programs
-from tests.recipes.commands import run_here
+from tests.recipes.commands import run_here, run_in
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "mini_librispeech"
 MT = str(RECIPE.with_name("mini_mt") / "pretrained" / "mt.zip")
@@ -452,5 +452,4 @@ def test_a_slice_is_made_again_and_not_of_itself(tmp_path):
 
 
 def _local(module: str, *options: object) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", f"local.{module}", *map(str, options)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=RECIPE)
+    return run_in(RECIPE, sys.executable, "-m", f"local.{module}", *options)
