@@ -46,10 +46,7 @@ SEARCHES = {
 }
 AT_LARGEST = ("simple", "explicit_length")
 
-_DURATION = (
-    "The defaults take 3 to 4 minutes on two idle cores of a CPU with AVX-512, and 11 to "
-    "13 without."
-)
+_DURATION = "The defaults take up to a quarter of an hour on two slow cores."
 
 
 def get_parser() -> argparse.ArgumentParser:
