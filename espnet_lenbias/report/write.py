@@ -195,12 +195,13 @@ def _take(folder: Path, name: str, files: Sequence[Path]) -> None:
         files: Those that it has beside itself.
 
     Raises:
-        OptionError: Names a file that no report has written.
+        OptionError: Names a file or folder that no report has written.
         OSError: A file cannot be read, written or removed.
     """
-    there = [path for path in files if path.is_file() and not path.is_symlink()]
-    if there and not _has_report(folder):
-        raise _foreign(there[0])
+    there = [path for path in files if path.exists() and not path.is_symlink()]
+    folders = [path for path in there if path.is_dir()]
+    if folders or (there and not _has_report(folder)):
+        raise _foreign([*folders, *there][0])
     write_text(folder / _REPORT, f"{HEADING}{escape(name)}\n")
     for path in there:
         path.unlink()
@@ -210,13 +211,13 @@ def _has_report(folder: Path) -> bool:
     """Tell whether there is an earlier report in a folder.
 
     Raises:
-        OptionError: There is another file of its name.
+        OptionError: There is another file, or a folder, of its name.
         OSError: It cannot be read.
     """
     report = folder / _REPORT
-    if not report.is_file():
+    if not report.exists():
         return False
-    if not report.read_text("utf-8", "replace").startswith(HEADING):
+    if report.is_dir() or not report.read_text("utf-8", "replace").startswith(HEADING):
         raise _foreign(report)
     return True
 

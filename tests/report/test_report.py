@@ -90,6 +90,30 @@ def test_a_file_that_no_report_has_written_is_not_written_over(name, tmp_path, c
     assert (out / "notes.md").read_text() == "mine, too\n"
 
 
+@pytest.mark.parametrize("name", ["RESULTS.md", "report.md", "table1.csv"])
+def test_a_folder_of_the_name_of_a_file_is_told(name, tmp_path, capsys):
+    """The folder may be a row, where the report goes beside the rows."""
+    write_data(tmp_path / "data")
+    write_system(
+        tmp_path / "exp",
+        "a",
+        {**SIMPLE, "beam_size": 4},
+        {"dev-clean": files(REFERENCES, -2.0)},
+    )
+    command = [str(tmp_path / "exp"), "--data", str(tmp_path / "data")]
+    command += ["--output_dir", str(tmp_path / "out")]
+    assert main(command) == 0
+    report = (tmp_path / "out" / "report.md").read_text()
+    (tmp_path / "out" / name).unlink()
+    (tmp_path / "out" / name).mkdir()
+    with pytest.raises(SystemExit) as end:
+        main(command)
+    assert end.value.code == 2
+    assert f"{tmp_path / 'out' / name} stands where the" in capsys.readouterr().err
+    if name != "report.md":
+        assert (tmp_path / "out" / "report.md").read_text() == report
+
+
 def test_what_espnet_has_scored_stays(made, capsys):
     """Its stage 13 may have come after an earlier report."""
     scores = made / "simple_4" / "dev-clean" / "score_wer"
