@@ -19,6 +19,7 @@ import numpy as np
 import soundfile
 import soxr
 
+from espnet_lenbias.decoding.mixing import Mixer
 from espnet_lenbias.decoding.plain_files import is_own, open_number, whole_file
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.options.audio_files import (
@@ -176,15 +177,18 @@ def _soundfile_blocks(path: Path, rate: int) -> Blocks:
     """Yield the audio at a rate, the mean of its channels, (samples,) each.
 
     Raises:
-        AudioError: It is damaged, or holds what a file of 16 bits cannot.
+        AudioError: It is damaged, holds what a file of 16 bits cannot, or its channels
+            cancel each other out.
     """
+    mixer = Mixer(path)
     with damage_named(path), soundfile.SoundFile(os.fsencode(path)) as f:
         stream = soxr.ResampleStream(f.samplerate, rate, 1, dtype="float32")
         # not by its `blocks`, which go on to the length that the header says
         while len(samples := f.read(_BLOCK, dtype="float32", always_2d=True)):
-            mono = samples.mean(axis=1)
+            mono = mixer.mix(samples)
             _check_samples(path, mono)
             yield stream.resample_chunk(mono)
+        mixer.check()
         yield stream.resample_chunk(np.zeros(0, dtype=np.float32), last=True)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import soundfile
 import torch
 
+from espnet_lenbias.decoding.mixing import Mixer
 from espnet_lenbias.errors import AudioError, OptionError
 from espnet_lenbias.options.cut_audio import damage_named
 
@@ -52,7 +53,8 @@ def speech_probabilities(path: Path, detector: Any) -> np.ndarray:
         detector: See :func:`load_detector`.
 
     Raises:
-        AudioError: It holds NaN or infinity, is damaged, or no audio.
+        AudioError: It holds NaN or infinity, is damaged, or no audio, or its channels
+            cancel each other out.
         OSError: It cannot be read.
     """
     detector.reset_states()
@@ -68,13 +70,15 @@ def _blocks(path: Path) -> Iterator[torch.Tensor]:
     """Yield the audio at the detector's rate, (samples,) of whole frames each."""
     from torchaudio.functional import resample
 
+    mixer = Mixer(path)
     with damage_named(path), soundfile.SoundFile(os.fsencode(path)) as f:
         size = _BLOCK_SECONDS * f.samplerate
         # not by its `blocks`, which go on to the length that the header says
         while len(samples := f.read(size, dtype="float32", always_2d=True)):
-            block = torch.from_numpy(samples.mean(axis=1))
+            block = torch.from_numpy(mixer.mix(samples))
             if not bool(block.isfinite().all()):
                 raise AudioError(f"{path} holds NaN or infinity: make it anew")
             if f.samplerate != _RATE:
                 block = resample(block, f.samplerate, _RATE)
             yield torch.nn.functional.pad(block, (0, -len(block) % _FRAME))
+        mixer.check()

@@ -11,6 +11,7 @@ from espnet_lenbias import cli
 from espnet_lenbias.decoding import voice
 from espnet_lenbias.decoding.cutting import CutOptions, cut
 from espnet_lenbias.decoding.segment import segment_line
+from espnet_lenbias.errors import AudioError
 from tests.decoding.made import Loudness
 from tests.docs import workplace
 
@@ -215,6 +216,17 @@ def test_without_the_detector_its_name_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "silero_vad", None)
     with pytest.raises(ValueError, match="pip install silero-vad"):
         voice.load_detector()
+
+
+def test_channels_that_cancel_out_hold_no_silence(tmp_path):
+    """Their mean does: no place to cut would be found by it."""
+    tone = 0.5 * np.sin(np.arange(16000, dtype=np.float32))
+    for name, right in (("both", tone), ("upside_down", -tone)):
+        samples = np.stack([tone, right], axis=1)
+        soundfile.write(tmp_path / f"{name}.wav", samples, 16000)
+    assert voice.speech_probabilities(tmp_path / "both.wav", Loudness()).max() == 1
+    with pytest.raises(AudioError, match=r"channels of .*upside_down.wav cancel each"):
+        voice.speech_probabilities(tmp_path / "upside_down.wav", Loudness())
 
 
 def test_silero_tells_speech_from_silence(tmp_path):

@@ -112,6 +112,27 @@ def test_audio_that_is_cut_off_is_named(tone, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
 
 
+@pytest.mark.parametrize("gain", [1.0, 0.9])
+def test_channels_that_cancel_out_are_named(tone, gain, tmp_path):
+    """As of a cable that is soldered the wrong way round."""
+    path = tmp_path / "a.wav"
+    soundfile.write(path, np.stack([tone, -gain * tone], axis=1), 8000, subtype="FLOAT")
+    with pytest.raises(
+        AudioError, match=rf"channels of {path} cancel .*pan=mono\|c0=c0"
+    ):
+        plain_audio(path, 16000, tmp_path, "a")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
+
+
+def test_channels_of_which_one_is_silent_or_all_are_do_not_cancel_out(tone, tmp_path):
+    silent = np.zeros((len(tone), 8))
+    spoken = np.stack([tone, *silent.T[1:]], axis=1)
+    for name, samples, wanted in (("a", silent, 0.0), ("b", spoken, 0.25 / 8)):
+        soundfile.write(tmp_path / f"{name}.wav", samples, 8000)
+        copy, _ = plain_audio(tmp_path / f"{name}.wav", 8000, tmp_path, name)
+        assert np.abs(soundfile.read(copy)[0]).max() == pytest.approx(wanted, abs=1e-3)
+
+
 def test_a_full_disk_is_named(tone, tmp_path):
     soundfile.write(tmp_path / "a.wav", np.tile(tone, 20), 8000)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
