@@ -1,0 +1,119 @@
+"""Any audio, read block by block, as one channel at a sampling rate; no torch here.
+
+What soundfile does not read is read by ffmpeg, where that is installed.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import numpy as np
+import soundfile
+import soxr
+
+from espnet_lenbias.decoding.mixing import Mixer
+from espnet_lenbias.errors import AudioError
+from espnet_lenbias.options.audio_files import are_large, scale_warning
+from espnet_lenbias.options.cut_audio import damage_named
+
+_BLOCK = 2**18  # samples
+
+# Parts of audio, (samples,) each.
+Blocks = Generator[np.ndarray, None, None]
+
+# What ffmpeg may take a file for, whatever its name: what holds audio itself. Playlists
+# and the like would have it read other files, or wait for more.
+_CONTAINERS = (
+    "aac,ac3,aiff,amr,ape,asf,au,avi,caf,dsf,dts,eac3,flac,flv,gsm,loas,matroska,mov,"
+    "mp3,mpc,mpc8,mpeg,mpegts,nut,ogg,oma,rm,shn,tak,truehd,tta,voc,w64,wav,wtv,wv"
+)
+
+_CAUTIOUSLY = (
+    *("-nostdin", "-v", "error", "-err_detect", "crccheck"),
+    *("-protocol_whitelist", "file,pipe", "-format_whitelist", _CONTAINERS),
+)
+
+# In a film sound may begin after the picture, or be missing for a while: silence takes its
+# place, so that times are those of the film.
+_ON_TIME = "aresample=async=1:first_pts=0"
+
+
+def soundfile_blocks(path: Path, rate: int) -> Blocks:
+    """Yield the audio at a rate, the mean of its channels, (samples,) each.
+
+    Raises:
+        AudioError: It is damaged, holds what a file of 16 bits cannot, or its channels
+            cancel each other out.
+    """
+    mixer = Mixer(path)
+    with damage_named(path), soundfile.SoundFile(os.fsencode(path)) as f:
+        stream = soxr.ResampleStream(f.samplerate, rate, 1, dtype="float32")
+        # not by its `blocks`, which go on to the length that the header says
+        while len(samples := f.read(_BLOCK, dtype="float32", always_2d=True)):
+            mono = mixer.mix(samples)
+            _check_samples(path, mono)
+            yield stream.resample_chunk(mono)
+        mixer.check()
+        yield stream.resample_chunk(np.zeros(0, dtype=np.float32), last=True)
+
+
+def _check_samples(path: Path, samples: np.ndarray) -> None:
+    """Verify that samples are from -1 to 1, but for some that are clipped.
+
+    Raises:
+        AudioError: They are not.
+    """
+    if not np.isfinite(samples).all():
+        raise AudioError(f"{path} holds NaN or infinity")
+    warning = scale_warning(str(path), "sound", are_large(samples), None)
+    if warning:
+        raise AudioError(warning)
+
+
+def ffmpeg_blocks(path: Path, rate: int) -> Blocks:
+    """Yield the audio that ffmpeg makes of a file, (samples,) of 16 bits each.
+
+    Raises:
+        AudioError: It makes none, finds the file damaged, or is not there.
+    """
+    ffmpeg = shutil.which("ffmpeg")
+    if ffmpeg is None:
+        raise AudioError(
+            f"{path} is no audio that soundfile can read, and ffmpeg, which reads more, "
+            "is not installed"
+        )
+    command = [ffmpeg, "-xerror", *_CAUTIOUSLY]
+    command += ["-i", f"file:{path}", "-map", "0:a:0", "-af", _ON_TIME]
+    command += ["-ac", "1", "-ar", str(rate), "-f", "s16le", "pipe:1"]
+    with (
+        TemporaryFile() as said,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            while data := process.stdout.read(2 * _BLOCK):
+                yield np.frombuffer(data, dtype="<i2")
+        finally:
+            process.stdout.close()
+            status = process.wait()
+        # of a file that is cut off it says so, and often ends well all the same
+        said.seek(0)
+        why = said.read().decode("utf-8", "replace").strip().splitlines()
+        if status or why:
+            raise AudioError(
+                f"{path} is no audio that soundfile or ffmpeg can read to its end"
+                + (f" ({why[-1]})" if why else "")
+            )
+
+
+def has_more_tracks(path: Path) -> bool:
+    """Tell whether a file has a second audio track, beside the one that is heard."""
+    ffmpeg = shutil.which("ffmpeg")
+    if ffmpeg is None:
+        return False
+    command = [ffmpeg, *_CAUTIOUSLY, "-i", f"file:{path}", "-map", "0:a:1"]
+    nothing = [*command, "-t", "0", "-f", "null", "-"]
+    return subprocess.run(nothing, capture_output=True, check=False).returncode == 0
