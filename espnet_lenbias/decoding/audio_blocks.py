@@ -21,7 +21,7 @@ from espnet_lenbias.options.cut_audio import damage_named
 
 _BLOCK = 2**18  # samples
 
-# Parts of audio, (samples,) each.
+# Parts of audio, (samples,) each, where 1 is full scale.
 Blocks = Generator[np.ndarray, None, None]
 
 # What ffmpeg may take a file for, whatever its name: what holds audio itself. Playlists
@@ -74,10 +74,11 @@ def _check_samples(path: Path, samples: np.ndarray) -> None:
 
 
 def ffmpeg_blocks(path: Path, rate: int) -> Blocks:
-    """Yield the audio that ffmpeg makes of a file, (samples,) of 16 bits each.
+    """Yield the audio that ffmpeg makes of a file, (samples,) each.
 
     Raises:
-        AudioError: It makes none, finds the file damaged, or is not there.
+        AudioError: It makes none, finds the file damaged, or is not there; or the file
+            holds what one of 16 bits cannot.
     """
     ffmpeg = shutil.which("ffmpeg")
     if ffmpeg is None:
@@ -87,15 +88,17 @@ def ffmpeg_blocks(path: Path, rate: int) -> Blocks:
         )
     command = [ffmpeg, "-xerror", *_CAUTIOUSLY]
     command += ["-i", f"file:{path}", "-map", "0:a:0", "-af", _ON_TIME]
-    command += ["-ac", "1", "-ar", str(rate), "-f", "s16le", "pipe:1"]
+    command += ["-ac", "1", "-ar", str(rate), "-f", "f32le", "pipe:1"]
     with (
         TemporaryFile() as said,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said) as process,
     ):
         assert process.stdout is not None
         try:
-            while data := process.stdout.read(2 * _BLOCK):
-                yield np.frombuffer(data, dtype="<i2")
+            while data := process.stdout.read(4 * _BLOCK):
+                samples = np.frombuffer(data, dtype="<f4")
+                _check_samples(path, samples)
+                yield samples
         finally:
             process.stdout.close()
             status = process.wait()

@@ -6,10 +6,13 @@ Where a file is otherwise, a copy is made, with no more of it in memory than a b
 import glob
 import hashlib
 import os
+from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import soundfile
 
 from espnet_lenbias.decoding.audio_blocks import (
@@ -32,7 +35,12 @@ _MARK = 8
 MARKED = "[0-9a-f]" * _MARK + ".flac"
 AN_ENDING = f"-{'0' * _MARK}.flac"
 
-_COMMENT = "a copy by espnet_lenbias"  # in the file itself
+# In the file itself, and what follows it where it is not as loud as its source.
+_COMMENT = "a copy by espnet_lenbias"
+_SCALED = ", scaled by "
+
+# Up to here samples above full scale are cut: what resampling and codecs add to it.
+_OVERSHOOT = 1.25
 
 # Kinds whose samples can be read from any place on, exactly, but for some codecs in WAV.
 _SEEKABLE = ("WAV", "WAVEX", "FLAC")
@@ -70,9 +78,9 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
             and _is_seekable(path)
         ):
             return path, ""
-        blocks, done = soundfile_blocks(path, rate), _changes(info, rate)
+        blocks, done = partial(soundfile_blocks, path, rate), _changes(info, rate)
     else:
-        blocks = ffmpeg_blocks(path, rate)
+        blocks = partial(ffmpeg_blocks, path, rate)
         done = f"read by ffmpeg, as one channel of {rate} Hz"
         if has_more_tracks(path):
             done += ", and of its audio tracks the first alone"
@@ -81,12 +89,11 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
     marked = f"{name}-{mark}.flac"
     copy = folder / marked
     if not is_copy(copy) or not _is_whole(copy):
-        with closing(blocks):
-            _write(folder, marked, rate, blocks, path)
+        _write(folder, marked, rate, blocks, path)
     for other in folder.glob(f"{glob.escape(name)}-{MARKED}"):
         if other != copy and is_copy(other):
             other.unlink()
-    return copy, done
+    return copy, done + _comment(copy).removeprefix(_COMMENT)
 
 
 def _info(path: Path) -> Any:
@@ -130,10 +137,15 @@ def is_copy(path: Path) -> bool:
     if not is_own(path):
         return False
     try:
-        with soundfile.SoundFile(os.fsencode(path)) as f:
-            return bool(f.comment == _COMMENT)
+        return _comment(path).startswith(_COMMENT)
     except soundfile.LibsndfileError:
         return False
+
+
+def _comment(copy: Path) -> str:
+    """Return what an audio file says of itself."""
+    with soundfile.SoundFile(os.fsencode(copy)) as f:
+        return str(f.comment)
 
 
 def _is_whole(copy: Path) -> bool:
@@ -146,33 +158,54 @@ def _is_whole(copy: Path) -> bool:
         return False
 
 
-def _write(folder: Path, name: str, rate: int, blocks: Blocks, path: Path) -> None:
+def _write(
+    folder: Path, name: str, rate: int, blocks: Callable[[], Blocks], path: Path
+) -> None:
     """Write audio into a FLAC file of 16 bits, whole or not at all.
+
+    Floats may go above full scale, where nothing of them is lost yet: then all of the
+    audio is scaled down.
 
     Args:
         folder: The output folder.
         name: Of the file there.
         rate: In Hz.
-        blocks: The audio.
+        blocks: Begins to read the audio.
         path: The file that it is of.
 
     Raises:
         AudioError: There are no samples.
         OSError: It cannot be written.
     """
-    n_samples = 0
     with whole_file(folder, name) as draft:
-        number = open_number(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         try:
-            with soundfile.SoundFile(
-                number, "w", rate, channels=1, format="FLAC", subtype="PCM_16"
-            ) as f:
-                f.comment = _COMMENT
-                for block in blocks:
-                    f.write(block)
-                    n_samples += len(block)
+            n_samples, peak = _fill(draft, rate, blocks, 1.0, _COMMENT)
+            if peak > _OVERSHOOT:
+                draft.unlink()
+                comment = f"{_COMMENT}{_SCALED}{1 / peak:.2g}"
+                _fill(draft, rate, blocks, 1 / peak, comment)
         except (soundfile.LibsndfileError, AssertionError) as e:
             # of reading they have been taken care of; soundfile tells no cause
             raise OSError(f"{folder / name} cannot be written: is there room?") from e
         if not n_samples:
             raise AudioError(f"{path} holds no samples")
+
+
+def _fill(
+    draft: Path, rate: int, blocks: Callable[[], Blocks], gain: float, comment: str
+) -> tuple[int, float]:
+    """Write a new FLAC file; return how many samples it has, and what the largest was."""
+    n_samples, peak = 0, 0.0
+    number = open_number(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+    with (
+        closing(blocks()) as audio,
+        soundfile.SoundFile(
+            number, "w", rate, channels=1, format="FLAC", subtype="PCM_16"
+        ) as f,
+    ):
+        f.comment = comment
+        for block in audio:
+            f.write(gain * block)
+            n_samples += len(block)
+            peak = max(peak, float(np.abs(block).max(initial=0.0)))
+    return n_samples, peak

@@ -163,8 +163,8 @@ def ffmpeg(tmp_path, monkeypatch):
 def test_what_soundfile_does_not_read_ffmpeg_reads(tone, ffmpeg, tmp_path):
     (tmp_path / "a.m4a").write_bytes(b"some other format")
     pcm = (tone * 32768).astype("<i2")
-    (tmp_path / "pcm").write_bytes(pcm.tobytes())
-    ffmpeg(f'echo "$@" >{tmp_path}/options; exec /bin/cat {tmp_path}/pcm')
+    (tmp_path / "floats").write_bytes((pcm / 32768).astype("<f4").tobytes())
+    ffmpeg(f'echo "$@" >{tmp_path}/options; exec /bin/cat {tmp_path}/floats')
     copy, done = plain_audio(tmp_path / "a.m4a", 8000, tmp_path, "a")
     assert done == "read by ffmpeg, as one channel of 8000 Hz"
     samples, rate = soundfile.read(copy, dtype="int16")
@@ -172,7 +172,7 @@ def test_what_soundfile_does_not_read_ffmpeg_reads(tone, ffmpeg, tmp_path):
     np.testing.assert_array_equal(samples, pcm)
     options = (tmp_path / "options").read_text()
     assert f"-i file:{tmp_path}/a.m4a " in options
-    assert "-ac 1 -ar 8000 -f s16le pipe:1" in options
+    assert "-ac 1 -ar 8000 -f f32le pipe:1" in options
 
 
 @pytest.mark.parametrize(
@@ -199,6 +199,51 @@ def test_what_nothing_reads(script, message, ffmpeg, tmp_path):
     with pytest.raises(AudioError, match=message):
         plain_audio(tmp_path / "a.m4a", 8000, tmp_path, "a")
     assert not list(tmp_path.glob("*.flac")) + list(tmp_path.glob(".draft*"))
+
+
+def test_floats_above_full_scale_are_scaled_and_not_cut(tone, ffmpeg, tmp_path):
+    """Field recorders write such files. The same by soundfile, and by ffmpeg."""
+    loud = (10 * tone).astype("<f4")  # to 2.5
+    (tmp_path / "floats").write_bytes(loud.tobytes())
+    (tmp_path / "a.m4a").write_bytes(b"some other format")
+    ffmpeg(f"exec /bin/cat {tmp_path}/floats")
+    soundfile.write(
+        tmp_path / "a.wav", np.stack([loud, loud], 1), 8000, subtype="FLOAT"
+    )
+    for name, done in (
+        ("a.wav", "2 channels mixed to one, scaled by 0.4"),
+        ("a.m4a", "read by ffmpeg, as one channel of 8000 Hz, scaled by 0.4"),
+    ):
+        for _ in range(2):  # the second run finds the copy
+            copy, said = plain_audio(tmp_path / name, 8000, tmp_path, name)
+            assert said == done
+            np.testing.assert_allclose(soundfile.read(copy)[0], 4 * tone, atol=1e-4)
+
+
+def test_what_resampling_adds_to_full_scale_is_cut(tmp_path):
+    """Ends of full scale ring; that is no reason to make the recording less loud."""
+    loud = np.repeat([0.0, 0.99, 0.0, -0.99], 1000)
+    soundfile.write(tmp_path / "a.wav", loud, 8000)
+    copy, done = plain_audio(tmp_path / "a.wav", 16000, tmp_path, "a")
+    assert done == "resampled from 8000 to 16000 Hz"
+    assert np.median(soundfile.read(copy)[0][2500:3500]) == pytest.approx(
+        0.99, abs=1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    "value, message", [(np.nan, "holds NaN or inf"), (30000.0, "go far beyond -1 to 1")]
+)
+def test_what_16_bits_cannot_hold_is_named(value, message, tone, ffmpeg, tmp_path):
+    samples = tone.astype("<f4")
+    samples[100] = value
+    (tmp_path / "floats").write_bytes(samples.tobytes())
+    (tmp_path / "a.m4a").write_bytes(b"some other format")
+    ffmpeg(f"exec /bin/cat {tmp_path}/floats")
+    soundfile.write(tmp_path / "a.wav", samples, 8000, subtype="FLOAT")
+    for name in ("a.wav", "a.m4a"):
+        with pytest.raises(AudioError, match=f"{name}.* {message}"):
+            plain_audio(tmp_path / name, 16000, tmp_path, "a")
 
 
 needs_ffmpeg = needs_programs(shutil.which("ffmpeg") is not None, "ffmpeg")
