@@ -34,6 +34,7 @@ from espnet_lenbias.decoding.model_command import (
     files_of_model,
     own_parser,
     parse_decoding,
+    parse_own,
 )
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.decoding import show_cause
@@ -92,7 +93,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     wait_passively()
     cmd = sys.argv[1:] if cmd is None else cmd
     parser = get_parser()
-    own, rest = parser.parse_known_args(cmd)
+    own, rest = parse_own(parser, cmd)
     try:
         tool = choose_tool(cmd)
         args = decoding_options(tool, own, rest)
@@ -211,19 +212,15 @@ def decoding_options(
         rest: The others on the command line, and AUDIO.
     """
     parser = decoding_parser(tool, _PROG, _USAGE, **_DEFAULTS)
-    parser.add_argument("input", nargs="?", type=Path, metavar="AUDIO")
-    args = parse_decoding(parser, tool, own, rest)
+    parser.add_argument("input", nargs="?", type=named_path, metavar="AUDIO")
+    how_named = "what is to be explained is named as AUDIO, or with --text"
+    args = parse_decoding(parser, tool, own, rest, how_named)
     for field in fields(PosteriorOptions):
         if getattr(args, field.name) != field.default:
             _check_shown(field.name, own.html)
     if args.formats:
         raise ValueError(
             "formats: what a search does is printed and drawn: leave formats out"
-        )
-    if args.data_path_and_name_and_type:
-        raise ValueError(
-            "data_path_and_name_and_type: what is to be explained is named as AUDIO, or "
-            "with --text: leave it out"
         )
     if args.search == ESPNET:
         raise ValueError(

@@ -38,6 +38,8 @@ from espnet_lenbias.decoding.model_command import (
     files_of_model,
     own_parser,
     parse_decoding,
+    parse_own,
+    said,
 )
 from espnet_lenbias.decoding.older_results import remove_results
 from espnet_lenbias.decoding.plain_files import replace_file
@@ -50,7 +52,6 @@ from espnet_lenbias.decoding.transcript import (
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.audio_files import USUAL_RATE, model_rate
 from espnet_lenbias.options.data_files import DATA
-from espnet_lenbias.options.decoding import peek_config
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.formats import need_times
 from espnet_lenbias.options.output_folder import named_path
@@ -67,9 +68,6 @@ _USAGE = (
     "[--tool TOOL] [decoding options]"
 )
 _DEFAULTS = {"search": "explicit_length", "log_level": "WARNING"}
-
-# Of the options of decoding those that say what is decoded, which FILE does here.
-_OF_DATA = (DATA, "segments", "key_file")
 
 _CTC_WEIGHT = 0.5  # ESPnet's default in training
 
@@ -101,7 +99,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
     wait_passively()
     cmd = sys.argv[1:] if cmd is None else cmd
     parser = get_parser()
-    own, rest = parser.parse_known_args(cmd)
+    own, rest = parse_own(parser, cmd)
     folder = own.output_dir.absolute()  # whose files are the same from anywhere
     try:
         cut_options = CutOptions(own.longest)
@@ -198,17 +196,12 @@ def decoding_options(
     Raises:
         OptionError: Names an option that has no place here.
     """
-    formats = _said(rest, "formats").get("formats")
+    formats = said(rest, "formats").get("formats")
     times = need_times(formats) or _had_times(own.output_dir)
     parser = decoding_parser(tool, _PROG, _USAGE, **_DEFAULTS, times=times)
     parser.add_argument("files", nargs="+", type=named_path, metavar="FILE")
-    args = parse_decoding(parser, tool, own, rest)
-    for key in _OF_DATA:
-        if getattr(args, key):
-            raise OptionError(
-                f"{key}: what to transcribe is named as FILE: leave {key} out"
-            )
-    return args
+    how_named = "what to transcribe is named as FILE"
+    return parse_decoding(parser, tool, own, rest, how_named)
 
 
 def _had_times(folder: Path) -> bool:
@@ -233,22 +226,11 @@ def _weigh_what_is_there(
         has_lm: Whether there is a language model.
         rest: The command line, which tells what was said; so does its decode config.
     """
-    said = _said(rest, "ctc_weight", "lm_weight")
+    given = said(rest, "ctc_weight", "lm_weight")
     has_ctc = section(config, "model_conf").get("ctc_weight", _CTC_WEIGHT) != 0
     for key, is_there in (("ctc_weight", has_ctc), ("lm_weight", has_lm)):
-        if not is_there and key not in said:
+        if not is_there and key not in given:
             setattr(args, key, 0.0)
-
-
-def _said(rest: Sequence[str], *keys: str) -> dict[str, Any]:
-    """Return what a command line, and its decode config, say of these options."""
-    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for key in ("config", *keys):
-        finder.add_argument(f"--{key}", nargs="?")
-    found = vars(finder.parse_known_args(rest)[0])
-    config = peek_config(found.pop("config"))
-    of_config = {key: config[key] for key in keys if key in config}
-    return of_config | {k: value for k, value in found.items() if value is not None}
 
 
 def _show(

@@ -15,6 +15,7 @@ from espnet_lenbias.espnet_compat import commandline
 from espnet_lenbias.options.choices import check_choices, choices_of
 from espnet_lenbias.options.decoding import get_parser, peek_config, read_decode_config
 from espnet_lenbias.options.espnet_tools import OTHER_TOOLS
+from espnet_lenbias.options.fast_yaml import fast_yaml
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.standard_output import reader_may_go
@@ -44,7 +45,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
     # before a config is read, which changes defaults
     usual = {name: parser.get_default(name) for name in _OURS}
     read_decode_config(parser, options)
-    args = parser.parse_args(options)
+    with fast_yaml():  # as in espnet_lenbias.options.decoding.parse
+        args = parser.parse_args(options)
     try:
         check_choices(choices, vars(args))
     except ValueError as e:

@@ -24,7 +24,7 @@ from espnet_lenbias.inference.model_loading import (
 )
 from espnet_lenbias.inference.nbest import Lengths, decided
 from espnet_lenbias.inference.times import check_can_tell_times
-from espnet_lenbias.inference.use_search import check_has_nbest, use_search
+from espnet_lenbias.inference.use_search import check_beam, check_has_nbest, use_search
 from espnet_lenbias.inference.whisper import whisper_ready_for
 from espnet_lenbias.inference.whisper_results import set_up_whisper
 from espnet_lenbias.inference.word_pieces import check_word_pieces
@@ -142,6 +142,7 @@ class SearchOptionMixin(Samples, _EspnetClass):
             use_search(self, search, decoder_dtype=decoder_dtype, **conf)
         else:
             check_ctc_precision(self.beam_search, self.dtype)
+            check_beam(self.beam_search)
             if self.posterior_options.changes_results:
                 check_has_nbest(self)
         check_can_tell_times(self, self.posterior_options.times)

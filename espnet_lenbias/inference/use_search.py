@@ -22,6 +22,7 @@ from espnet_lenbias.options.registry import (
 )
 from espnet_lenbias.options.values import count
 from espnet_lenbias.scorers.precision import has_bfloat16_products
+from espnet_lenbias.search.label_synchronous import LabelSynchronousSearch
 from espnet_lenbias.search.online import build_online_search, is_online
 
 logger = logging.getLogger(__name__)
@@ -112,6 +113,9 @@ def _built(
     search: torch.nn.Module = build(name, old, beam_size, **conf)
     if name == ESPNET:
         check_ctc_precision(search, model.dtype)
+        check_beam(search)
+    if isinstance(search, LabelSynchronousSearch):
+        search.setup()  # what the scorers lack that its options want is told here
     keep_what_is_needed(model, name, search)
     dtype: torch.dtype = getattr(torch, model.dtype)
     return search.to(model.device, dtype).eval()
@@ -195,6 +199,20 @@ def _label_synchronous_search(model: Any, name: str) -> BeamSearch:
         f"and this {type(model).__name__} has another one: {_other_search(model)}; "
         "search: espnet keeps it"
     )
+
+
+def check_beam(search: Any) -> None:
+    """Verify that ESPnet's own search finds as many labels as its beam has places.
+
+    Raises:
+        OptionError: Its first step would fail.
+    """
+    if isinstance(search, BeamSearch) and search.beam_size > search.n_vocab:
+        raise OptionError(
+            f"beam_size is {search.beam_size}: ESPnet's own search takes at most as many "
+            f"as the model has labels, {search.n_vocab}: set a smaller beam_size, or say "
+            "search: explicit_length"
+        )
 
 
 def check_has_nbest(model: Any) -> None:

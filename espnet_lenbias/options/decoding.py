@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-import yaml
-
 from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.options.choices import check_choices, check_config, choices_of, hint
 from espnet_lenbias.options.data_files import DATA, check_types
@@ -25,7 +23,7 @@ from espnet_lenbias.options.espnet_checks import (
 )
 from espnet_lenbias.options.espnet_parser import inference_parser
 from espnet_lenbias.options.espnet_tools import SYMBOLS, symbol
-from espnet_lenbias.options.fast_yaml import NO_YAML, read_config
+from espnet_lenbias.options.fast_yaml import NO_YAML, fast_yaml, read_config, read_yaml
 from espnet_lenbias.options.formats import add_formats_option, check_formats
 from espnet_lenbias.options.packed_model import check_tag
 from espnet_lenbias.options.posteriors import (
@@ -125,7 +123,9 @@ def _yaml(text: str) -> str:
     """Return KEY=VALUE, or a mapping, as it is, for ESPnet to read: VALUE must be yaml."""
     key, sign, value = text.partition("=")
     try:
-        yaml.safe_load(value if sign else key)
+        read_yaml(value if sign else key)
+    except OptionError as e:
+        raise argparse.ArgumentTypeError(f"{text!r}: {e}") from e
     except NO_YAML as e:
         raise argparse.ArgumentTypeError(f"{text!r} is no yaml: {one_line(e)}") from e
     return text
@@ -137,7 +137,8 @@ def parse(
     """Parse the command line and its decode config; exit with status 2 on a mistake."""
     config = read_decode_config(parser, cmd)
     choices = choices_of(parser)
-    args, unknown = parser.parse_known_args(cmd)
+    with fast_yaml():  # what has been verified and what is taken: by one loader
+        args, unknown = parser.parse_known_args(cmd)
     if unknown:
         flags = [flag for a in parser._actions for flag in a.option_strings]
         flag = unknown[0].partition("=")[0]
@@ -186,7 +187,7 @@ def peek_config(path: str | Path | None) -> Mapping[str, Any]:
     """
     config = None
     with suppress(OSError, *NO_YAML):
-        config = yaml.safe_load(Path(path).read_text("utf-8")) if path else None
+        config = read_config(path) if path else None
     return config if isinstance(config, dict) else {}
 
 
@@ -254,11 +255,13 @@ def _check_files(options: Mapping[str, Any]) -> None:
 def _origin(message: str, config: Mapping[str, Any], args: argparse.Namespace) -> str:
     """Return the decode config as what a message begins with, if it is about it.
 
-    It is if the message names an option whose value is from there.
+    It is if the first option that the message names has its value from there.
     """
-    named = config.keys() & set(re.findall(r"\w+", message))
-    from_there = any(_is_read(config[key], getattr(args, key)) for key in named)
-    return f"{args.config}: " if from_there else ""
+    words = re.findall(r"\w+", message)
+    named = next((word for word in words if word in vars(args)), "")
+    if named in config and _is_read(config[named], getattr(args, named)):
+        return f"{args.config}: "
+    return ""
 
 
 def _is_read(given: Any, value: Any) -> bool:

@@ -31,20 +31,31 @@ def read_config(path: str | Path) -> Any:
 
     Raises:
         OSError: It cannot be read.
-        OptionError: It is no yaml, or has an option twice, of which the last would count.
+        OptionError: It is no yaml, or has an option twice.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        twice = next(_twice(yaml.compose(text, Loader=LOADER)), None)
-        config = yaml.load(text, Loader=LOADER)
+        return read_yaml(Path(path).read_text(encoding="utf-8-sig"))
+    except OptionError as e:
+        raise OptionError(f"{path}: {e}") from e
     except NO_YAML as e:
         raise OptionError(f"{path}: not a yaml file: {one_line(e)}") from e
+
+
+def read_yaml(text: str) -> Any:
+    """Return what a yaml holds that a person has written.
+
+    Raises:
+        OptionError: It has an option twice, of which the last would count.
+        Exception: One of :data:`NO_YAML`: it is no yaml.
+    """
+    twice = next(_twice(yaml.compose(text, Loader=LOADER)), None)
     if twice is not None:
         key, first, line = twice
-        raise OptionError(
-            f"{path}: lines {first} and {line} have {key}: leave one of them out"
-        )
-    return config
+        where = f"line {line} has {key} twice"
+        if first != line:
+            where = f"lines {first} and {line} have {key}"
+        raise OptionError(f"{where}: leave one of them out")
+    return yaml.load(text, Loader=LOADER)
 
 
 def _twice(node: yaml.Node | None) -> Iterator[tuple[str, int, int]]:
@@ -63,9 +74,9 @@ def _twice(node: yaml.Node | None) -> Iterator[tuple[str, int, int]]:
                 waiting.append(value)
                 line = key.start_mark.line + 1
                 if isinstance(key, yaml.ScalarNode):
-                    first = lines.setdefault(key.value, line)
-                    if first != line:
-                        yield key.value, first, line
+                    if key.value in lines:
+                        yield key.value, lines[key.value], line
+                    lines[key.value] = line
 
 
 @contextmanager

@@ -25,9 +25,9 @@ from espnet_lenbias.report.result_values import (
 from espnet_lenbias.report.scoring import read_text
 from espnet_lenbias.report.systems import (
     System,
-    as_espnet_runs_it,
-    read_config,
+    read_system,
     system_of,
+    with_defaults,
 )
 from espnet_lenbias.report.trn import usual_speaker
 from espnet_lenbias.search.loops import loops
@@ -143,7 +143,7 @@ def _read_tag(tag: Path, found: _Reading) -> None:
     """Add the systems of a folder: one, unless its sets were decoded differently."""
     path, config = tag / CONFIG, None
     if path.is_file():
-        config = read_config(path)
+        config = read_system(path)
     systems: dict[System, None] = {}
     for folder in sorted(p for p in tag.iterdir() if p.is_dir()):
         what = list(lacking(folder))
@@ -171,14 +171,15 @@ def _read_tag(tag: Path, found: _Reading) -> None:
                     f"`{tag.name}/{CONFIG}` says {', '.join(wrong)} in {folder.name}"
                 )
         if ran is None:
-            ran = as_espnet_runs_it(config or {})
+            ran = with_defaults(config or {})
         row = {"row": config["row"]} if config and "row" in config else {}
         system = _system(path, {**ran, **row})
         systems[system] = None
         found.sets[folder] = system
     if not systems and config is not None and not _set_folders(tag):
-        config = as_espnet_runs_it(config)
-        systems[_system(path, config)] = None  # that has decoded nothing yet
+        systems[_system(path, with_defaults(config))] = (
+            None  # that has decoded nothing yet
+        )
     found.systems += systems
 
 

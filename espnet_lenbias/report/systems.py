@@ -6,10 +6,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from espnet_lenbias.errors import one_line
-from espnet_lenbias.options.fast_yaml import NO_YAML
+from espnet_lenbias.options.fast_yaml import read_config
 from espnet_lenbias.options.posteriors import (
     MBR,
     POSTERIOR_OPTIONS,
@@ -88,28 +85,21 @@ def option_names(conf: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(names)
 
 
-def read_config(path: Path) -> dict[str, Any]:
+def read_system(path: Path) -> dict[str, Any]:
     """Read ``<tag>/decode.yaml``: ESPnet's decode config, optionally with ``row: name``.
 
     Raises:
+        OSError: It cannot be read.
         ValueError: It is none.
     """
-    try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-    except NO_YAML as e:
-        raise ValueError(f"{path}: not a yaml file: {one_line(e)}") from e
+    config = read_config(path)
     if not isinstance(config, dict):
         raise ValueError(f"{path}: a decode config holds `option: value` lines")
     return config
 
 
-def as_espnet_runs_it(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a decode config of ESPnet's own search with what ESPnet adds to it.
-
-    Other searches' runs have left a journal, which says it all.
-    """
-    if config.get("search", ESPNET) != ESPNET:
-        return dict(config)
+def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a decode config with what ESPnet's recogniser adds to it."""
     said = {key: value for key, value in config.items() if value is not None}
     return {**ESPNETS_DEFAULTS, **said}
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import torch
 
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import BeamSearch, ScorerInterface
 from espnet_lenbias.options.repeat_limit import RepeatLimit
 from espnet_lenbias.options.values import count, number, switch, whole
@@ -222,7 +223,7 @@ class LabelSynchronousSearch(BeamSearch):
         """Return what the loop over positions needs of this search.
 
         Raises:
-            ValueError: The rule wants attention, and no scorer gives it; or label
+            OptionError: The rule wants attention, and no scorer gives it; or label
                 smoothing is to be taken out, and there is no decoder.
         """
         pre_beam = None
@@ -248,7 +249,7 @@ class LabelSynchronousSearch(BeamSearch):
         }
         if wants_attention and not any(map(_gives_attention, adapters.values())):
             kinds = {name: type(s).__name__ for name, s in self.scorers.items()}
-            raise ValueError(
+            raise OptionError(
                 "search_conf: coverage needs the attention of a decoder to the frames, "
                 f"and none of the scorers {kinds} gives it: leave coverage out"
             )
@@ -272,7 +273,7 @@ class LabelSynchronousSearch(BeamSearch):
         # as in ESPnet, a decoder is what has it in its name
         decoders = [name for name in self.scorers if "decoder" in name]
         if not decoders:
-            raise ValueError(
+            raise OptionError(
                 "search_conf: label_smoothing corrects the scores of a decoder, and "
                 f"there is none among the scorers {list(self.scorers)}: leave it out"
             )

@@ -355,6 +355,14 @@ def test_the_rate_of_a_model(fs, rate):
         (["--output", "x"], "unrecognized arguments: --output x"),
         (["--formats", "json"], "formats: what a search does is printed and drawn"),
         (
+            ["--segments", str(AUDIO)],
+            "segments: what is to be explained is named as AU",
+        ),
+        (
+            ["--key_file", str(AUDIO)],
+            "key_file: what is to be explained is named as AU",
+        ),
+        (
             ["--times", "true"],
             "times: only a page shows it: say --html, or leave times",
         ),

@@ -251,6 +251,44 @@ def test_mistakes(options, message, packed, tmp_path, wav_scp, capsys, monkeypat
     assert not (tmp_path / "out").exists()
 
 
+def test_a_model_is_named_as_it_was_given(tmp_path, capsys):
+    """By the option of this command, of which `model_tag` is none."""
+    (tmp_path / "config.yaml").write_text("a: 1\n")
+    soundfile.write(tmp_path / "a.wav", [0.0] * 16000, 16000)
+    for model, message in (
+        (tmp_path / "config.yaml", "config.yaml is not a zip archive"),
+        (tmp_path, f"{tmp_path} is a folder"),
+        (tmp_path / "gone.zip", f"there is no file {tmp_path / 'gone.zip'}"),
+    ):
+        for tool in ("transcribe", "explain"):
+            with pytest.raises(SystemExit) as stop:
+                cli.main([tool, str(tmp_path / "a.wav"), "--model", str(model)])
+            assert stop.value.code == 2
+            error = capsys.readouterr().err.splitlines()[-1]
+            assert (
+                f"espnet-lenbias {tool}: error: model: " in error and message in error
+            )
+
+
+def test_the_folder_that_a_decode_config_names(
+    packed, tmp_path, wav_scp, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    Path("decode.yaml").write_text("output_dir: there\nbeam_size: 2\nctc_weight: 0.0\n")
+    line = ["transcribe", "utt1.wav", "--config", "decode.yaml"]
+    line += ["--model", str(packed("asr"))]
+    assert cli.main(line) == 0
+    assert (tmp_path / "there" / "recordings" / "1best_recog" / "text").is_file()
+    assert cli.main([*line, "--output_dir", "here"]) == 0
+    assert (tmp_path / "here" / "recordings" / "1best_recog" / "text").is_file()
+    assert not (tmp_path / "transcripts").exists()
+    Path("decode.yaml").write_text("output_dir: ''\n")
+    with pytest.raises(SystemExit) as stop:
+        cli.main(line)
+    assert stop.value.code == 2
+    assert "error: output_dir: the name is empty" in capsys.readouterr().err
+
+
 def test_nothing_but_broken_files(packed, tmp_path, capsys):
     (tmp_path / "broken.wav").write_text("no audio")
     assert cli.main(command(tmp_path / "broken.wav", model=packed("asr"))) == 1

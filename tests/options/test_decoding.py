@@ -49,6 +49,29 @@ def parsed(tmp_path):
     return parse_it
 
 
+@pytest.mark.parametrize(
+    "text", ["beam_size: 4\t\n", "beam_size:\t4\n", "beam_size: 4\t# few\n"]
+)
+def test_a_tab_behind_a_value_is_a_blank(parsed, text, tmp_path):
+    """PyYAML's own loader, by which ESPnet reads, would refuse it."""
+    assert parsed(text).beam_size == 4
+    assert peek_config(tmp_path / "decode.yaml") == {"beam_size": 4}
+
+
+def test_which_of_config_and_command_line_a_mistake_is_of(parsed, capsys):
+    for text, option, start in (
+        ("search: simple\n", ["--normalize_length", "true"], "error: normalize_length"),
+        (
+            "normalize_length: true\n",
+            ["--search", "simple"],
+            "yaml: normalize_length d",
+        ),
+    ):
+        with pytest.raises(SystemExit):
+            parsed(text, *option)
+        assert start in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("tool", [ASR, MT])
 def test_numbers_that_are_text_are_the_same_run(parsed, tool):
     numbers = AS_NUMBERS.replace("ctc_weight: 0.5\n", "") if tool is MT else AS_NUMBERS
@@ -296,6 +319,10 @@ DATA = ["--data_path_and_name_and_type", "a.scp,speech,sound"]
         (
             [*DATA, "--search_conf", "nbest=["],
             "argument --search_conf: 'nbest=[' is no yaml: while parsing",
+        ),
+        (
+            [*DATA, "--search_conf", "{nbest: 8, nbest: 1}"],
+            "'{nbest: 8, nbest: 1}': line 1 has nbest twice: leave one of them out",
         ),
         (
             [*DATA, "--search_conf", "{nbest: 2024-02-30}"],

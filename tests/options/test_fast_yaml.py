@@ -31,6 +31,7 @@ def test_it_ends_with_the_context_whatever_ends_that():
         ("a: 1\nb: 2\na: 1\n", "lines 1 and 3 have a"),
         ("a:\n  x: 1\n  y: 1\n  x: 2\n", "lines 2 and 4 have x"),
         ("a: [1, {x: 1,\n x: 2}]\n", "lines 1 and 2 have x"),
+        ("a: 1\nb: {x: 8, x: 0}\n", "line 2 has x twice"),
     ],
 )
 def test_an_option_twice(text, message, tmp_path):

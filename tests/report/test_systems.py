@@ -1,7 +1,7 @@
 import pytest
 import yaml
 
-from espnet_lenbias.report.systems import System, read_config, system_of
+from espnet_lenbias.report.systems import System, read_system, system_of
 from tests.report.made import system
 
 
@@ -9,7 +9,7 @@ def read(tmp_path, config):
     path = tmp_path / "tag" / "decode.yaml"
     path.parent.mkdir(exist_ok=True)
     path.write_text(yaml.safe_dump(config, sort_keys=False))
-    return system_of("tag", read_config(path))
+    return system_of("tag", read_system(path))
 
 
 def test_a_name_that_would_steer_a_terminal(tmp_path):
@@ -107,7 +107,14 @@ def test_a_file_that_is_no_yaml(text, tmp_path):
     path = tmp_path / "decode.yaml"
     path.write_text(text)
     with pytest.raises(ValueError, match="decode.yaml: not a yaml file"):
-        read_config(path)
+        read_system(path)
+
+
+def test_an_option_twice(tmp_path):
+    path = tmp_path / "decode.yaml"
+    path.write_text("row: a\nbeam_size: 4\nrow: b\n")
+    with pytest.raises(ValueError, match="decode.yaml: lines 1 and 3 have row: leave"):
+        read_system(path)
 
 
 def test_baselines_come_first_and_the_proposed_search_last():

@@ -83,6 +83,7 @@ def test_the_report_of_it(tmp_path):
         "original_score": FILES["original_score"],
     }
     config = {"search": "explicit_length", "beam_size": 4}
+    config |= {"ctc_weight": 0.0, "lm_weight": 0.0}
     write_system(tmp_path / "exp", "a", config, {"dev": files})
     command = [str(tmp_path / "exp"), "--data", str(tmp_path / "data")]
     assert main([*command, "--doubtful", "-0.75"]) == 0

@@ -93,7 +93,7 @@ def write_hostile(root: Path) -> tuple[Path, Path]:
     exp, data = root / "<b>{{7*7}}", root / "data"
     texts = {HOSTILE_KEY: HOSTILE_WORDS}
     write_lines(data / "dev" / "text", texts)
-    config = {"search": "simple", "beam_size": 4, "row": HOSTILE_ROW}
+    config = {"search": "simple", "beam_size": 4, "lm_weight": 0.0, "row": HOSTILE_ROW}
     write_system(exp, "simple", config, {"dev": {"text": texts}})
     return exp, data
 
