@@ -105,6 +105,8 @@ def ffmpeg_blocks(path: Path, rate: int) -> Blocks:
         # of a file that is cut off it says so, and often ends well all the same
         said.seek(0)
         why = said.read().decode("utf-8", "replace").strip().splitlines()
+        if any("matches no streams" in line for line in why):
+            raise AudioError(f"{path} has no audio track that ffmpeg can read")
         if status or why:
             raise AudioError(
                 f"{path} is no audio that soundfile or ffmpeg can read to its end"

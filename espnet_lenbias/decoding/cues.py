@@ -5,8 +5,15 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
+
+import regex
 
 from espnet_lenbias.decoding.transcript import Word
+
+# What a reader takes for one sign: a letter with what combines with it.
+_SIGN = regex.compile(r"\X", regex.DOTALL)
+_STAND_IN = "\U000f0000"  # and those behind it, which have no meaning of their own
 
 # What people can read, by the guides of broadcasters: signs of a line, lines, seconds.
 _LINE = 42
@@ -60,7 +67,8 @@ def _time(word: Word) -> tuple[float, float]:
 def _parts(word: Word) -> Iterator[Word]:
     """Yield a word, or the parts of one that is too long for a cue, equally long each."""
     start, end = _time(word)
-    n_signs = len(word.text)
+    signs = _SIGN.findall(word.text)
+    n_signs = len(signs)
     n = max(n_signs / (_LINE * _LINES), (end - start) / _LONGEST)
     n_parts = min(math.ceil(n), n_signs) if n_signs > _LONG_WORD else 1
     edges = [round(i * n_signs / n_parts) for i in range(n_parts + 1)]
@@ -68,7 +76,7 @@ def _parts(word: Word) -> Iterator[Word]:
     for first, last in pairwise(edges):
         yield replace(
             word,
-            text=word.text[first:last],
+            text="".join(signs[first:last]),
             start=start + first * a_sign,
             end=start + last * a_sign,
         )
@@ -115,8 +123,21 @@ def _gap(word: Word, following: Word) -> float:
 
 
 def _lines(words: Sequence[Word]) -> list[str]:
+    """Return the lines of words, which `textwrap` counts as a reader does.
+
+    In the place of each sign that is several code points stands another code point.
+    """
     text = " ".join(word.text for word in words)
-    return textwrap.wrap(text, _LINE, break_on_hyphens=False)
+    stand_ins: dict[str, str] = {}
+
+    def stand_in(sign: Any) -> str:
+        if len(sign[0]) == 1 and sign[0] < _STAND_IN:
+            return str(sign[0])
+        return stand_ins.setdefault(sign[0], chr(ord(_STAND_IN) + len(stand_ins)))
+
+    lines = textwrap.wrap(_SIGN.sub(stand_in, text), _LINE, break_on_hyphens=False)
+    signs = str.maketrans({there: sign for sign, there in stand_ins.items()})
+    return [line.translate(signs) for line in lines]
 
 
 def _shown_until(start: float, end: float, following: float) -> float:

@@ -1,7 +1,7 @@
 """Decoding a data set: batches in, result rows out; a failure costs one utterance."""
 
 import logging
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -30,21 +30,30 @@ def decode(
         soon as it is there.
     """
     for batch in batches:
-        readable = []
-        for key, data, warnings in batch:
+        readable, seconds = [], {}
+        for key, data, warnings, second in batch:
             for kind, warning in warnings.items():
                 logging.warning(f"Utterance {key}: {warning}", extra={kind: 1})
             if isinstance(data, Unreadable):
                 yield key, data.reason
             else:
                 readable.append((key, data))
-        yield from _recognise(model, readable, collate)
+                seconds[key] = second
+        yield from _recognise(model, readable, seconds, collate)
 
 
-def _recognise(model: Any, batch: Readable, collate: Collate) -> Iterator[Outcome]:
+def _recognise(
+    model: Any, batch: Readable, seconds: Mapping[str, float], collate: Collate
+) -> Iterator[Outcome]:
     """Yield the key of each utterance with its row, or with the reason of its failure.
 
     Where a batch fails its utterances are tried one by one.
+
+    Args:
+        model: See :func:`decode`.
+        batch: What is decoded together.
+        seconds: Of each utterance, see :attr:`Read.second`.
+        collate: See :func:`decode`.
     """
     if not batch:
         return
@@ -52,11 +61,14 @@ def _recognise(model: Any, batch: Readable, collate: Collate) -> Iterator[Outcom
     try:
         with paired_markers(keys):
             results = _call(model, collate(batch)[1], len(batch))
-            rows = [_row(model, result) for result in results]
+            rows = [
+                _row(model, result, seconds[key])
+                for key, result in zip(keys, results, strict=True)
+            ]
     except Exception as e:  # whatever it is, it is this batch's alone
         why = reason(e)
     else:
-        yield from zip(keys, rows, strict=True)
+        yield from zip(keys, rows)
         return
     # Out of the handler, the frames that held the batch's memory are gone.
     if torch.cuda.is_available():
@@ -67,15 +79,16 @@ def _recognise(model: Any, batch: Readable, collate: Collate) -> Iterator[Outcom
         return
     logging.warning(f"Utterances {keys}: {why}; retrying them one at a time")
     for utterance in batch:
-        yield from _recognise(model, [utterance], collate)
+        yield from _recognise(model, [utterance], seconds, collate)
 
 
-def _row(model: Any, result: Any) -> ResultRow:
+def _row(model: Any, result: Any, second: float) -> ResultRow:
     """Return what the result of a model puts into each file."""
     several = getattr(model, "enh_s2t_task", False) or getattr(
         model, "multi_asr", False
     )
-    return result_row(result, model.nbest, several, getattr(model, "asr_nbest", 1))
+    n_source = getattr(model, "asr_nbest", 1)
+    return result_row(result, model.nbest, several, n_source, second)
 
 
 def _call(model: Any, batch: dict[str, torch.Tensor], size: int) -> list[Any]:

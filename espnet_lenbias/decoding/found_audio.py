@@ -66,8 +66,13 @@ def named_audio(paths: Sequence[Path], results: Path) -> dict[str, Path]:
         called: dict[str, list[Path]] = {}
         for file in files:
             called.setdefault(name_of(file), []).append(file)
-        # what is called alike is named anew; all of it, whatever the order
-        alike = [group for n, group in called.items() if len(group) > 1 or n in names]
+        # what is called alike is named anew, all of it, whatever the order; and what is
+        # called nothing, by a name of white space
+        alike = [
+            group
+            for n, group in called.items()
+            if len(group) > 1 or n in names or not n
+        ]
         names |= {n: g[0] for n, g in called.items() if g not in alike}
         files = [file for group in alike for file in group]
     return dict(sorted(names.items()))
@@ -88,15 +93,19 @@ def left_out(paths: Sequence[Path], results: Path) -> dict[str, int]:
     """Count the files of folders whose names are none of audio, by how they end.
 
     Args:
-        paths: See :func:`named_audio`; files that are named themselves do not count.
+        paths: See :func:`named_audio`; files that are named themselves do not count,
+            in whatever folder they are.
         results: See there.
     """
+    named = {path.absolute() for path in paths}
     others = Counter(
         file.suffix.lower() or "without an ending"
         for path in paths
         if path.is_dir()
         for file in _files_in(path, results)
-        if file.suffix.lower() not in SUFFIXES and not file.name.startswith(".")
+        if file.suffix.lower() not in SUFFIXES
+        and not file.name.startswith(".")
+        and file.absolute() not in named
     )
     return dict(others.most_common())
 

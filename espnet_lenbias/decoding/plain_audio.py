@@ -68,6 +68,8 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
     except (OSError, RuntimeError) as e:  # a link that leads nowhere, or in a circle
         why = getattr(e, "strerror", None) or "it is a link that leads to itself"
         raise AudioError(f"{path} cannot be read: {why}") from e
+    if not found.st_size:
+        raise AudioError(f"{path} is empty")
     info = _info(path)
     if info is not None:
         check_audio_file(path)

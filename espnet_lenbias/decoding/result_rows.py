@@ -13,7 +13,11 @@ NBest = Sequence[tuple[Any, ...]]
 
 
 def result_row(
-    results: Any, nbest: int, multi_speaker: bool = False, source_nbest: int = 1
+    results: Any,
+    nbest: int,
+    multi_speaker: bool = False,
+    source_nbest: int = 1,
+    second: float = 1.0,
 ) -> ResultRow:
     """Return what an utterance's result puts into each file.
 
@@ -22,17 +26,18 @@ def result_row(
         nbest: How many ranks have files.
         multi_speaker: Whether there is an n-best list for each speaker.
         source_nbest: How many ranks of the source text of a translation have files.
+        second: How long what the model takes for a second of the audio lasts, s.
     """
     if multi_speaker:
         rows = (
-            _nbest_row(nbest_list, nbest, f"_spk{speaker}")
+            _nbest_row(nbest_list, nbest, f"_spk{speaker}", second)
             for speaker, nbest_list in enumerate(results, 1)
         )
         return {name: value for row in rows for name, value in row.items()}
     more: Any = {}
     if isinstance(results, tuple):
         results, more = results
-    row = _nbest_row(results, nbest, "")
+    row = _nbest_row(results, nbest, "", second)
     if isinstance(more, dict):  # the encoder's intermediate predictions
         for layer, tokens in more.items():
             row[f"1best_recog/encoder_interctc_layer{layer}.txt"] = " ".join(tokens)
@@ -55,11 +60,13 @@ def _source_row(results: NBest, nbest: int) -> ResultRow:
     }
 
 
-def _nbest_row(results: NBest, nbest: int, suffix: str) -> dict[str, str]:
+def _nbest_row(
+    results: NBest, nbest: int, suffix: str, second: float = 1.0
+) -> dict[str, str]:
     """Return the fields of ranks 1 to `nbest`, empty ones where hypotheses run out."""
     if not results:
         raise ValueError("the search found no hypothesis; lower minlenratio")
-    ranks = [_fields(*result) for result in results[:nbest]]
+    ranks = [_fields(*result, second=second) for result in results[:nbest]]
     blank = {name: empty_value(name) for name in ranks[0]}
     ranks += [blank] * (nbest - len(ranks))
     return {
@@ -70,7 +77,11 @@ def _nbest_row(results: NBest, nbest: int, suffix: str) -> dict[str, str]:
 
 
 def _fields(
-    text: str | None, tokens: list[str], token_ids: list[int], *more: Any
+    text: str | None,
+    tokens: list[str],
+    token_ids: list[int],
+    *more: Any,
+    second: float,
 ) -> dict[str, str]:
     """Return the values that ESPnet writes for a hypothesis, and ours if it is ours."""
     *plain_text, hypothesis = more
@@ -97,5 +108,7 @@ def _fields(
         for name in ("word_times", "label_times"):
             if name in vars(hypothesis):  # asked for: an empty line where not known
                 spans = getattr(hypothesis, name) or []
-                fields[name] = " ".join(f"{a:.3f}-{b:.3f}" for a, b in spans)
+                fields[name] = " ".join(
+                    f"{second * a:.3f}-{second * b:.3f}" for a, b in spans
+                )
     return fields

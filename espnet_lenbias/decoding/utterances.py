@@ -18,6 +18,7 @@ from espnet_lenbias.options.audio_files import (
     channel_warning,
     check_rate,
     length_warning,
+    model_rate,
     scale_warning,
     training_types,
 )
@@ -43,6 +44,9 @@ class Read(NamedTuple):
     data: dict[str, np.ndarray] | Unreadable
     # Of audio that is not what the model was trained on, by kind: see `log_markers`.
     warnings: Mapping[str, str] = {}
+    # How long what a model takes for a second of audio lasts; not 1 s where the sampling
+    # rate is not the model's.
+    second: float = 1.0
 
 
 Batch = list[Read]
@@ -88,7 +92,8 @@ class Utterances(torch.utils.data.Dataset[Any]):
             LENGTH: self._length_warning(key, data),
             CHANNELS: self._channel_warning(key, data),
         }
-        return Read(key, data, {kind: text for kind, text in found.items() if text})
+        warnings = {kind: text for kind, text in found.items() if text}
+        return Read(key, data, warnings, self._second())
 
     def _where_it_lacks(self, key: str) -> str:
         """Return why there is no data of a key."""
@@ -135,6 +140,15 @@ class Utterances(torch.utils.data.Dataset[Any]):
                 except ValueError as e:
                     return str(e)
         return ""
+
+    def _second(self) -> float:
+        """Return how long what the model takes for a second of the audio lasts, s."""
+        taken = model_rate(self.frontend_conf)
+        for loader in self.dataset.loader_dict.values():
+            rate: int | None = getattr(loader, "rate", None)
+            if rate is not None and taken is not None:
+                return taken / rate
+        return 1.0
 
     def _scale_warning(self, key: str, data: Mapping[str, np.ndarray]) -> str:
         """Return what is wrong with the scale of the samples."""

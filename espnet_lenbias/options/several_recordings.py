@@ -42,6 +42,7 @@ _OF_FFMPEG = (
     re.compile(rb"TTA1[\x01-\x03]\x00"),
     re.compile(rb"\x1a\x45\xdf\xa3(?:.|.{8})\x42\x86\x81\x01", re.DOTALL),
 )
+_WAV = re.compile(rb"RIFF....WAVE", re.DOTALL)
 _FIRST_BYTES = 64  # of a file, within which its first recording begins
 
 
@@ -59,8 +60,8 @@ def check_alone(path: Path, kind: str | None) -> None:
     with path.open("rb") as f, mmap(f.fileno(), 0, access=ACCESS_READ) as held:
         if _begins_again(held, kind):
             raise SeveralRecordingsError(
-                f"{path}: several recordings one after the other, of which the first "
-                "alone would be heard: keep them apart, or write them anew as one"
+                f"{path}: several recordings one after the other, of which one alone "
+                "would be heard: keep them apart, or write them anew as one"
             )
 
 
@@ -69,6 +70,8 @@ def _begins_again(held: mmap, kind: str | None) -> bool:
     if kind is None:
         kinds = [k for k in _OF_FFMPEG if k.search(held, 0, _FIRST_BYTES)]
         pairs = [(one, one) for one in kinds]
+        if _n_data_chunks(held) > 1:
+            return True
     elif kind == "OGG":
         pairs = [(_OGG_GOES_ON, _OGG_BEGINS)]
     else:
@@ -78,3 +81,18 @@ def _begins_again(held: mmap, kind: str | None) -> bool:
         if begun is not None and again.search(held, begun.end()):
             return True
     return False
+
+
+def _n_data_chunks(held: mmap) -> int:
+    """Return how many chunks of samples a WAV file has; 0: it is none.
+
+    What has several libsndfile refuses, and ffmpeg reads the last.
+    """
+    place, n = len(b"RIFF....WAVE"), 0
+    if not _WAV.match(held):
+        return 0
+    while place + 8 <= len(held):
+        n += held[place : place + 4] == b"data"
+        size = int.from_bytes(held[place + 4 : place + 8], "little")
+        place += 8 + size + size % 2
+    return n

@@ -94,6 +94,24 @@ def test_text_without_spaces_is_cut_into_equal_parts():
     assert second == Cue(15.0, 20.0, [sign * 42, sign * 18])
 
 
+@pytest.mark.parametrize(
+    "sign",
+    [
+        "e\u0301",  # a letter and its accent
+        "\u0e01\u0e34\u0e48",  # of Thai, with a vowel and a tone above
+        "\u1780\u17d2\u1781",  # of Khmer, with one below it
+        "\U0001f469\u200d\U0001f467",  # a picture of two people
+        "\U000f0000",  # what stands in for others
+    ],
+)
+def test_no_line_parts_a_letter_from_what_combines_with_it(sign):
+    """What a reader takes for one sign counts as one, too: as the last test but one."""
+    (first, second) = cues([Word(sign * 120, 10.0, 20.0)])
+    assert first == Cue(10.0, 15.0, [sign * 42, sign * 18])
+    assert second == Cue(15.0, 20.0, [sign * 42, sign * 18])
+    assert shown([Word("a" + sign * 41, 0.0, 1.0)]) == [(0.0, 1.0, ["a" + sign * 41])]
+
+
 def test_a_word_that_lasts_too_long_is_shown_for_seven_seconds():
     assert shown([Word("oh", 1.0, 10.0)]) == [(1.0, 8.0, ["oh"])]
 

@@ -86,6 +86,18 @@ def test_own_audio_in_an_output_folder_is_transcribed(results, tmp_path):
     assert left_out([tmp_path], out) == {}
 
 
+def test_names_of_white_space(tmp_path):
+    names = (" .flac", "\u3000.wav", "a.wav")
+    for name in names:
+        (tmp_path / name).touch()
+    found = named_audio([tmp_path], OUT)
+    assert found == {
+        ".flac": tmp_path / names[0],
+        ".wav": tmp_path / names[1],
+        "a": tmp_path / names[2],
+    }
+
+
 def test_a_name_in_another_encoding(tmp_path):
     path = tmp_path / os.fsdecode(b"caf\xe9.wav")
     path.touch()
@@ -107,6 +119,8 @@ def test_what_a_folder_holds_beside_audio_is_counted(tmp_path):
         (folder / name).touch()
     (tmp_path / "named.xyz").touch()
     named = [folder, tmp_path / "named.xyz"]
+    one, all_but_one = folder / "c.txt", {".txt": 1, "without an ending": 1}
+    assert left_out([*named, one], results) == all_but_one
     assert left_out(named, results) == {".txt": 2, "without an ending": 1}
     assert {file.name for file in named_audio(named, results).values()} == {
         *("a.wav", "b.WEBM", "named.xyz")

@@ -270,6 +270,21 @@ def test_sound_that_begins_after_the_picture(tmp_path):
 
 
 @needs_ffmpeg
+def test_a_film_without_sound(tmp_path):
+    make = ["ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i"]
+    make += ["color=size=16x16:rate=5:duration=1", str(tmp_path / "film.mkv")]
+    subprocess.run(make, check=True)
+    with pytest.raises(AudioError, match="film.mkv has no audio track that ffmpeg can"):
+        plain_audio(tmp_path / "film.mkv", 8000, tmp_path, "film")
+
+
+def test_an_empty_file(tmp_path):
+    (tmp_path / "a.m4a").touch()
+    with pytest.raises(AudioError, match=r"a\.m4a is empty"):
+        plain_audio(tmp_path / "a.m4a", 8000, tmp_path, "a")
+
+
+@needs_ffmpeg
 def test_the_first_of_two_tracks(tone, tmp_path):
     """As of a recording of a voice and of a game."""
     make = ["ffmpeg", "-nostdin", "-v", "error"]

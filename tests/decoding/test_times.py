@@ -113,6 +113,26 @@ def test_two_workers_write_the_same(run, transformer_model, tmp_path):
     assert files(tmp_path / "out") == files(unbroken)
 
 
+def test_audio_of_another_rate_has_the_times_of_its_file(run, waves, tmp_path):
+    """The model hears the samples as slower speech; where they lie does not change."""
+    as_trained = run("as trained", "--times", "true")
+    rates = dict(zip(waves, (RATE, 3 * RATE, RATE // 2, RATE, 2 * RATE)))
+    for key, rate in rates.items():
+        soundfile.write(tmp_path / f"{key}.wav", waves[key], rate)
+    segments = [
+        f"{key} {key} 0 {len(wave) / rates[key]}\n" for key, wave in waves.items()
+    ]
+    (tmp_path / "segments").write_text("".join(segments))
+    for out in (
+        run("others", "--times", "true"),
+        run("pieces", "--times", "true", "--segments", str(tmp_path / "segments")),
+    ):
+        found = spans_in(out, OF_LABELS)
+        for key, spans in spans_in(as_trained, OF_LABELS).items():
+            wanted = np.array(spans) * RATE / rates[key]
+            np.testing.assert_allclose(found[key], wanted, atol=2e-3, err_msg=key)
+
+
 def test_times_of_a_piece_are_those_within_it(transformer_model, tmp_path):
     """As of a file that holds nothing else."""
     wave = 0.1 * np.random.default_rng(0).standard_normal(8000)

@@ -214,6 +214,20 @@ def test_several_recordings_of_a_kind_that_ffmpeg_reads(start, tmp_path):
         check_alone(path, None)
 
 
+def test_two_chunks_of_samples_in_a_wav(tmp_path):
+    """libsndfile refuses it, and ffmpeg would read the second alone."""
+    chunk = b"data" + struct.pack("<I", 5) + bytes(6)  # odd sizes are filled up
+    layout = b"fmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8000, 8000, 1, 8)
+    path = tmp_path / "a.wav"
+    for n in (1, 2):
+        body = b"WAVE" + layout + n * chunk
+        path.write_bytes(b"RIFF" + struct.pack("<I", len(body)) + body)
+        if n == 1:
+            check_alone(path, None)
+    with pytest.raises(AudioError, match=f"{path}: several recordings one after the"):
+        check_alone(path, None)
+
+
 @pytest.mark.parametrize("tag", [b"", b"ID3\x04\0\0\0\0\x23\x08" + bytes(4488)])
 def test_an_mp3_that_does_not_count_its_frames(tag, tmp_path):
     """Its length is guessed: of one of variable bit rate half of it may be read."""
