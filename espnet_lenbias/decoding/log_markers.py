@@ -31,11 +31,11 @@ _AUDIO_WARNINGS = {
     "was trained on, so their texts are not to be trusted: see the warnings above",
     WINDOW: "are longer than what the model hears at once, so their "
     "texts lack the rest: cut the audio with `espnet-lenbias segment` and decode the "
-    "pieces with --segments into another folder, or "
-    "decode it in Python with decode_long, which s2t (OWSM) has",
+    "pieces with --segments into another folder (of `transcribe`, give a smaller "
+    "--longest), or decode it in Python with decode_long, which s2t (OWSM) has",
     LENGTH: "are far longer than what models are trained on, so their "
     "texts are not to be trusted: cut them with `espnet-lenbias segment`, and decode the "
-    "pieces with --segments into another folder",
+    "pieces with --segments into another folder; of `transcribe`, give a smaller --longest",
     CHANNELS: "have several channels, of which the first was heard",
 }
 

@@ -18,6 +18,7 @@ options.
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
@@ -68,6 +69,9 @@ _USAGE = (
     "[--tool TOOL] [decoding options]"
 )
 _DEFAULTS = {"search": "explicit_length", "log_level": "WARNING"}
+
+# Lists that are written anew, and how each of their lines begins.
+_LISTS = {SCP: re.compile(r"\S+ /"), SEGMENTS: re.compile(r"\S+ \S+ [\d.]+ -?[\d.]+$")}
 
 _CTC_WEIGHT = 0.5  # ESPnet's default in training
 
@@ -122,6 +126,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
             args.segments = str(folder / SEGMENTS)
             args.recordings = list(files)
             check_journal(folder / JOURNAL, run_options(args))
+            _check_lists(folder)
             ready, failures = prepared(files, rate, folder)
             pieces = cut_at_silences(ready, cut_options)
             if pieces:
@@ -139,6 +144,24 @@ def main(cmd: Sequence[str] | None = None) -> int:
         for line in _not_decoded(failures, others, bool(pieces)):
             print(f"{_PROG}: {line}", file=sys.stderr)
     return 1 if failures else status
+
+
+def _check_lists(folder: Path) -> None:
+    """Verify that the lists of an earlier run are its lists, and not a person's own.
+
+    Raises:
+        OptionError: Names the file that is none.
+        OSError: It cannot be read.
+    """
+    for name, line in _LISTS.items():
+        path = folder / name
+        if path.is_file() and not path.is_symlink():
+            lines = path.read_text("utf-8", "surrogateescape").splitlines()
+            if not all(line.match(x) for x in lines):
+                raise OptionError(
+                    f"output_dir: {path} stands where a list of this program goes, and it "
+                    "is something else: move it, or name another folder"
+                )
 
 
 def _is_locked(_: Path) -> AbstractContextManager[None]:

@@ -240,7 +240,7 @@ def how_trusted(score: float, trace: Trace, doubtful: float | None) -> str:
         doubtful: Below it a result is not to be trusted; None: not known.
     """
     said = f"The original score of the best is {score:.2f} per label"
-    if trace.p_end:
+    if trace.p_end and trace.stopped not in ("limit", "forced"):  # more is not known
         said += f", and its length is spread over {length_spread(trace):.1f} positions"
     if doubtful is None:
         return f"{said}. A report of a development set says which scores not to trust."
@@ -252,7 +252,8 @@ def how_trusted(score: float, trace: Trace, doubtful: float | None) -> str:
 def length_spread(trace: Trace) -> float:
     """Return over how many positions the probability of the length is spread.
 
-    It is the exponential of the entropy of p(len = N): 1 where the length is certain.
+    It is the exponential of the entropy of p(len = N): 1 where the length is certain. Of
+    lengths that were not searched nothing is known: they do not count.
     """
     total = sum(trace.p_length)
     shares = [p / total for p in trace.p_length if p > 0]

@@ -289,6 +289,22 @@ def test_the_folder_that_a_decode_config_names(
     assert "error: output_dir: the name is empty" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["transcribe.scp", "transcribe.segments"])
+def test_a_persons_own_lists_stay(name, packed, tmp_path, wav_scp, capsys):
+    own = tmp_path / "out" / name
+    own.parent.mkdir()
+    own.write_text("a list of my own\n")
+    line = command(tmp_path / "utt1.wav", "--ctc_weight", "0.0", model=packed("asr"))
+    with pytest.raises(SystemExit) as stop:
+        cli.main(line)
+    assert stop.value.code == 2
+    message = f"error: output_dir: {own} stands where a list of this program goes"
+    assert message in capsys.readouterr().err.splitlines()[-1]
+    assert own.read_text() == "a list of my own\n"
+    own.unlink()
+    assert cli.main(line) == cli.main(line) == 0  # over its own lists
+
+
 def test_nothing_but_broken_files(packed, tmp_path, capsys):
     (tmp_path / "broken.wav").write_text("no audio")
     assert cli.main(command(tmp_path / "broken.wav", model=packed("asr"))) == 1

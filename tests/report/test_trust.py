@@ -2,6 +2,7 @@
 
 import csv
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -122,6 +123,8 @@ def test_what_a_person_is_told():
     assert "spread over 2.8 positions. NOT TO BE TRUSTED: scores below -0.6" in said
     assert "NOT TO BE TRUSTED" not in how_trusted(-0.5, TRACE, -0.6)
     assert "A report of a development set" in how_trusted(-0.7, TRACE, None)
+    for stopped in ("limit", "forced"):  # how long it would be nobody knows
+        assert "spread" not in how_trusted(-0.7, replace(TRACE, stopped=stopped), -0.6)
     simple = Trace("ended", kept=[2], running=[0], best_final=[-1.0])
     assert "spread" not in how_trusted(-0.7, simple, -0.6)
 
