@@ -24,8 +24,9 @@ from espnet_lenbias.decoding.utterances import (
 )
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.espnet_compat import ESPnetDataset
-from espnet_lenbias.options.data_files import DATA, check_texts
+from espnet_lenbias.options.data_files import DATA, SOUND, check_texts
 from espnet_lenbias.options.segments import Segment, cut_data
+from espnet_lenbias.options.train_config import check_hears
 
 # What is said where a worker was killed: by torch, and by the pipe that it wrote into.
 _WORKER_DIED = re.compile(
@@ -59,6 +60,8 @@ def build_dataset(
         OptionError: The model's config describes no preprocessing that ESPnet knows, the
             data are not what it takes, or cannot be read.
     """
+    if any(kind in SOUND for *_, kind in data_path_and_name_and_type):
+        check_hears(where, vars(train_args))
     preprocess = build_preprocessing(task, train_args, where)
     if preprocess is not None:
         check_texts(data_path_and_name_and_type)

@@ -49,7 +49,11 @@ from espnet_lenbias.options.posteriors import PosteriorOptions
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.options.tool_choice import add_tool_option, choose_tool
-from espnet_lenbias.options.train_config import check_train_configs, read_train_config
+from espnet_lenbias.options.train_config import (
+    check_hears,
+    check_train_configs,
+    read_train_config,
+)
 from espnet_lenbias.options.values import finite
 
 _PROG = "espnet-lenbias explain"
@@ -105,6 +109,8 @@ def main(cmd: Sequence[str] | None = None) -> int:
         key = tool.model_options[0]
         config = read_train_config(key, files[key])
         check_train_configs(vars(args))
+        if given.audio is not None:
+            check_hears(f"model: {own.model}", config)
         warnings = check_input(given, config)
         make_output_dir(own.output_dir)
         how_searched = f"_{args.search}_beam{args.beam_size}"

@@ -60,7 +60,7 @@ from espnet_lenbias.options.run_journal import JOURNAL, read_run_options
 from espnet_lenbias.options.run_options import run_options
 from espnet_lenbias.options.threads import wait_passively
 from espnet_lenbias.options.tool_choice import add_tool_option, choose_tool
-from espnet_lenbias.options.train_config import read_train_config, section
+from espnet_lenbias.options.train_config import check_hears, read_train_config, section
 from espnet_lenbias.options.values import finite
 
 _PROG = "espnet-lenbias transcribe"
@@ -113,6 +113,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         files, others = named_audio(named, folder), left_out(named, folder)
         held = files_of_model(tool, own.model)
         config = read_train_config(tool.model_options[0], held[tool.model_options[0]])
+        check_hears(f"model: {own.model}", config)
         has_lm = "lm_file" in held or args.lm_file is not None
         _weigh_what_is_there(args, config, has_lm, rest)
         rate = model_rate(section(config, "frontend_conf")) or USUAL_RATE

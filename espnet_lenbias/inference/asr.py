@@ -25,6 +25,7 @@ from espnet_lenbias.inference.speech_option import SpeechSearchOptionMixin
 from espnet_lenbias.inference.whisper_results import without_primer
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.train_config import train_config
+from espnet_lenbias.search.trace import Trace
 
 # ESPnet's options for what outputs start with, which it leaves aside for other models.
 _PROMPTS = ("lang_prompt_token", "nlp_prompt_token", "lid_prompt")
@@ -140,6 +141,12 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
                 logger.warning(f"utterance {i} of the list: {e}; its text is empty")
                 results.append(self._nothing_heard())
         found = decode(prepared) if prepared else []
+        if decode == self._search and hasattr(self.beam_search, "trace"):
+            traces = self.beam_search.trace if prepared else []
+            self.beam_search.trace = [
+                traces[r] if isinstance(r, int) else Trace(stopped="empty")
+                for r in results
+            ]
         return [found[r] if isinstance(r, int) else r for r in results]
 
     def _searches_batches(self) -> bool:

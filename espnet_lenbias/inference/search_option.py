@@ -1,6 +1,7 @@
 """The choice of a search, added to the inference classes of ESPnet."""
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass, replace
 from functools import partial
@@ -219,13 +220,17 @@ class SearchOptionMixin(Samples, _EspnetClass):
         return decided(self, decode, lengths)
 
     def _nothing_heard(self) -> list[tuple[Any, ...]]:
-        """Return the n-best list of an utterance that cannot be decoded: no text."""
+        """Return the n-best list of an utterance that cannot be decoded.
+
+        It has no text, and the score -inf, with which it comes last.
+        """
         text = None if self.tokenizer is None else ""
         search = self.beam_search
-        hypothesis = EspnetHypothesis(torch.zeros(0, dtype=torch.long), Score(0.0))
+        no_labels = torch.zeros(0, dtype=torch.long)
+        hypothesis = EspnetHypothesis(no_labels, Score(-math.inf))
         if self.search != ESPNET:
             yseq = torch.tensor([search.sos, search.eos])
-            hypothesis = nothing_heard(yseq, search.scorers)
+            hypothesis = nothing_heard(yseq, search.scorers, -math.inf)
         return [(text, [], [], *self._more_texts, hypothesis)]
 
     @classmethod

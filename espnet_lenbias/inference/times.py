@@ -35,6 +35,7 @@ from espnet_lenbias.options.audio_files import (
 )
 from espnet_lenbias.options.formats import LEAVE_TIMES_OUT
 from espnet_lenbias.options.posteriors import ATTENTION, CTC
+from espnet_lenbias.options.train_config import feature_size
 from espnet_lenbias.posteriors.labels import (
     label_positions,
     labels_that_say,
@@ -67,6 +68,11 @@ def check_can_tell_times(model: Any, times: bool | str) -> None:
         raise OptionError(
             f"{asked}: behind the frames of the audio this model has those of a text (it "
             f"has a postdecoder), so none of them have a time: {LEAVE_TIMES_OUT}"
+        )
+    if feature_size(vars(train_args_of(model))) is not None:
+        raise OptionError(
+            f"{asked}: this model takes features, and nobody knows how long one of them "
+            f"lasts: {LEAVE_TIMES_OUT}"
         )
     if times == CTC and ctc_of(model) is None:
         raise OptionError(f"{asked}: the model has no CTC: say times: {ATTENTION}")

@@ -210,6 +210,35 @@ def check_train_configs(options: Mapping[str, Any]) -> None:
         raise OptionError(f"{option}: the model of {path} {problem}")
 
 
+def feature_size(config: Mapping[str, Any]) -> int | None:
+    """Return of what size the features are that a model takes; None: it takes audio.
+
+    Models that take audio without a frontend, such as Whisper's, have the size 1.
+    """
+    size = config.get("input_size")
+    features = config.get("frontend", "default") is None and isinstance(size, int)
+    return size if features and size > 1 else None  # type: ignore[operator]
+
+
+def check_hears(where: str, config: Mapping[str, Any]) -> None:
+    """Verify that a model takes audio.
+
+    Args:
+        where: What names the model.
+        config: Of its training.
+
+    Raises:
+        OptionError: It takes features.
+    """
+    size = feature_size(config)
+    if size is not None:
+        raise OptionError(
+            f"{where}: the model takes features of size {size} and no audio, as its "
+            "training had frontend: null: decode features with its drop-in, with the "
+            "type kaldi_ark or npy"
+        )
+
+
 def _check_tokens(key: str, path: Any, config: Mapping[str, Any]) -> None:
     """Verify that there is a token list, of texts."""
     tokens = config.get("token_list")

@@ -107,18 +107,21 @@ class Hypothesis(RatedHypothesis):
         return self
 
 
-def nothing_heard(yseq: torch.Tensor, scorers: Iterable[str]) -> Hypothesis:
+def nothing_heard(
+    yseq: torch.Tensor, scorers: Iterable[str], score: float = 0.0
+) -> Hypothesis:
     """Return the only output that an utterance without frames can have.
 
     Args:
         yseq: The primer and the end label.
         scorers: The names of those that were not asked.
+        score: -inf where the utterance could not be decoded.
     """
     return Hypothesis(
         yseq=yseq,
-        score=Score(0.0),
-        scores={name: Score(0.0) for name in scorers},
-        original_score=0.0,
+        score=Score(score),
+        scores={name: Score(score) for name in scorers},
+        original_score=score,
         forced=True,
         stopped="empty",
     )

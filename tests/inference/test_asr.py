@@ -1,3 +1,4 @@
+import math
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -398,9 +399,12 @@ def test_in_a_list_it_has_the_empty_text(recogniser, what, waves):
         (nothing,) = results.pop(place)
         assert nothing[:3] == ("", [], [])
         assert getattr(nothing[3], "steps", 0) == 0
-        assert nothing[3].score.item() == 0.0
+        assert nothing[3].score.item() == -math.inf  # none is better, and it comes last
         for score in nothing[3].scores.values():  # as published code reads them
-            assert float(score.cpu()) == 0.0
+            assert float(score.cpu()) == -math.inf
+        traces = getattr(recogniser.beam_search, "trace", None)
+        if traces is not None:
+            assert [t.stopped == "empty" for t in traces] == [i == place for i in range(3)]
         assert _texts(results) == _texts([alone, alone])
 
 

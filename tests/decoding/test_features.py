@@ -1,0 +1,69 @@
+"""Models that take features, which another program has made, and no audio."""
+
+import numpy as np
+import pytest
+from espnet2.main_funcs.pack_funcs import pack
+from espnet2.tasks.asr import ASRTask
+
+from espnet_lenbias import cli
+from espnet_lenbias.bin import asr_inference
+from espnet_lenbias.options.train_config import feature_size
+from tests import make_models as models
+from tests.make_models import make_model
+from tests.tool_models import asr_command, command, lines
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    options = {**models.SPEECH, "frontend": None, "input_size": 20}
+    del options["frontend_conf"]
+    folder = tmp_path_factory.mktemp("models") / "features"
+    return make_model(folder, "asr", ASRTask, models.TOKENS, **options)
+
+
+def test_which_models_take_features():
+    assert feature_size({"frontend": None, "input_size": 80}) == 80
+    assert feature_size({"frontend": None, "input_size": 1}) is None  # Whisper's
+    assert feature_size({"frontend": None, "input_size": None}) is None
+    assert feature_size({"frontend": "default", "input_size": None}) is None
+    assert feature_size({"input_size": 80}) is None
+
+
+def test_audio_is_refused(model, wav_scp, tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        asr_inference.main(command(model, tmp_path, tmp_path / "out"))
+    assert stop.value.code == 2
+    message = "the model takes features of size 20 and no audio"
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("tool", ["transcribe", "explain"])
+def test_audio_is_refused_before_it_is_loaded(
+    tool, model, wav_scp, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    packed = tmp_path / "model.zip"
+    monkeypatch.chdir(model.config.parent)
+    config, weights = model.files.items()
+    pack(files=dict([weights]), yaml_files=dict([config]), outpath=packed)
+    with pytest.raises(SystemExit) as stop:
+        cli.main([tool, str(tmp_path / "utt1.wav"), "--model", str(packed)])
+    assert stop.value.code == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert f"model: {packed}: the model takes features of size 20" in error
+
+
+def test_features_are_decoded_and_have_no_times(model, tmp_path, capsys):
+    features = np.random.default_rng(0).standard_normal((200, 20)).astype(np.float32)
+    np.save(tmp_path / "a.npy", features)
+    (tmp_path / "npy.scp").write_text(f"a {tmp_path}/a.npy\n")
+    line = asr_command(model, "", tmp_path / "out", "--maxlenratio", "-3")
+    at = line.index("--data_path_and_name_and_type") + 1
+    line[at] = f"{tmp_path}/npy.scp,speech,npy"
+    assert asr_inference.main(line) == 0
+    assert lines(tmp_path / "out", "1best_recog/text").keys() == {"a"}
+    with pytest.raises(SystemExit) as stop:
+        asr_inference.main([*line, "--times", "true", "--output_dir", f"{tmp_path}/t"])
+    assert stop.value.code == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "times: true: this model takes features" in error
