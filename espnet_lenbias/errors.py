@@ -34,6 +34,11 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+def shown(text: object) -> str:
+    """Return a text, such as the name of a file, without what would steer a terminal."""
+    return "".join(sign if sign.isprintable() else "?" for sign in str(text))
+
+
 def in_a_line(error: BaseException) -> str:
     """Return the type and the message of an exception as one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

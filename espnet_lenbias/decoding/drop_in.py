@@ -25,7 +25,7 @@ from espnet_lenbias.decoding.log_markers import utterance_warnings
 from espnet_lenbias.decoding.log_repeats import repeats_said_once
 from espnet_lenbias.decoding.older_results import remove_derived
 from espnet_lenbias.decoding.result_folder import ResultFolder
-from espnet_lenbias.decoding.run_log import FORMAT, kept_markers, log_kept
+from espnet_lenbias.decoding.run_log import kept_markers, log_kept, log_to_terminal
 from espnet_lenbias.errors import OptionError, OtherRunError
 from espnet_lenbias.espnet_compat import commandline, decodes_batches
 from espnet_lenbias.options.data_files import data_taken, utterances
@@ -75,7 +75,7 @@ def run(
         lock: Of the output folder; another one where it is locked already.
     """
     wait_passively()
-    logging.basicConfig(level=args.log_level, format=FORMAT)
+    log_to_terminal(args.log_level)
     folder = Path(args.output_dir)
     try:
         _check_implemented(tool, args)

@@ -10,6 +10,7 @@ from espnet_lenbias.decoding.cutting import CutOptions
 from espnet_lenbias.decoding.plain_audio import AN_ENDING, COPIES, plain_audio
 from espnet_lenbias.decoding.plain_files import file_name
 from espnet_lenbias.decoding.segment import cut_recording, segment_line
+from espnet_lenbias.errors import shown
 from espnet_lenbias.options.audio_files import seconds_of
 
 
@@ -38,7 +39,7 @@ def prepared(
             failures.append(str(e))
             continue
         if done:
-            tqdm.write(f"{path}: {done}", file=sys.stderr)
+            tqdm.write(f"{shown(path)}: {done}", file=sys.stderr)
     return ready, failures
 
 

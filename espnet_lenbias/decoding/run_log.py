@@ -13,10 +13,11 @@ from typing import Any
 
 from espnet_lenbias.decoding.log_markers import paired
 from espnet_lenbias.decoding.plain_files import open_plain
+from espnet_lenbias.errors import shown
 
 LOG = "decoding.log"
 
-FORMAT = "%(asctime)s (%(module)s:%(lineno)d) %(levelname)s: %(message)s"
+_FORMAT = "%(asctime)s (%(module)s:%(lineno)d) %(levelname)s: %(message)s"
 
 # A whole line that marks a start or an end; what a killed run has cut is none.
 _MARKER = re.compile(
@@ -33,6 +34,19 @@ class _Appended(logging.FileHandler):
         """Leave it: a disk that is full ends the run where it writes results."""
 
 
+class _Shown(logging.Formatter):
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Return the lines of a message, in which names of files steer no terminal."""
+        return "\n".join(map(shown, super().formatMessage(record).split("\n")))
+
+
+def log_to_terminal(level: str) -> None:
+    """Show what is logged, as ESPnet's tools do; where logging is set up, it stays so."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Shown(_FORMAT))
+    logging.basicConfig(level=level, handlers=[handler])
+
+
 @contextmanager
 def log_kept(folder: Path) -> Iterator[None]:
     """Append what is logged within the context to the log of an output folder.
@@ -41,7 +55,7 @@ def log_kept(folder: Path) -> Iterator[None]:
         OSError: Names the log, which cannot be written.
     """
     handler = _Appended(folder / LOG)
-    handler.setFormatter(logging.Formatter(FORMAT))
+    handler.setFormatter(logging.Formatter(_FORMAT))
     root = logging.getLogger()
     root.addHandler(handler)
     try:

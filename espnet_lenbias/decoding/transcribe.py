@@ -50,7 +50,7 @@ from espnet_lenbias.decoding.transcript import (
     speakers_in,
     transcript_of,
 )
-from espnet_lenbias.errors import OptionError
+from espnet_lenbias.errors import OptionError, shown
 from espnet_lenbias.options.audio_files import USUAL_RATE, model_rate
 from espnet_lenbias.options.data_files import DATA
 from espnet_lenbias.options.espnet_tools import Tool
@@ -143,7 +143,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
             show = partial(_show, args, own.output_dir)
             status = run(tool, parser, args, finished=show, lock=_is_locked)
         for line in _not_decoded(failures, others, bool(pieces)):
-            print(f"{_PROG}: {line}", file=sys.stderr)
+            print(f"{_PROG}: {shown(line)}", file=sys.stderr)
     return 1 if failures else status
 
 
@@ -270,7 +270,7 @@ def _show(
                 for cue in cues(transcript.words())
             ]
             if timed:
-                print(f"{name}:", *timed, sep="\n")
+                print(f"{shown(name)}:", *timed, sep="\n")
             else:
-                print(f"{name}: {transcript.text()}")
+                print(f"{shown(name)}: {transcript.text()}")
     print(f"in {folder / RECORDINGS / '1best_recog'}")

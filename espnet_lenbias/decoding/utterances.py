@@ -24,7 +24,7 @@ from espnet_lenbias.options.audio_files import (
 )
 from espnet_lenbias.options.cut_audio import check_whole
 from espnet_lenbias.options.data_files import SOUND
-from espnet_lenbias.options.train_config import why_no_file
+from espnet_lenbias.options.train_config import feature_size, why_no_file
 
 # Types of audio whose whole numbers ESPnet leaves as large as they are.
 _NUMBERS = ("kaldi_ark", "npy")
@@ -144,11 +144,23 @@ class Utterances(torch.utils.data.Dataset[Any]):
     def _second(self) -> float:
         """Return how long what the model takes for a second of the audio lasts, s."""
         taken = model_rate(self.frontend_conf)
-        for loader in self.dataset.loader_dict.values():
-            rate: int | None = getattr(loader, "rate", None)
+        for name in self.dataset.loader_dict:
+            rate = self._rate(name)
             if rate is not None and taken is not None:
                 return taken / rate
         return 1.0
+
+    def _rate(self, name: str) -> int | None:
+        """Return the sampling rate of the utterance that has been read, in Hz.
+
+        ESPnet's loaders have noted it; of an array of samples it is the model's. None:
+        there is no audio of this name.
+        """
+        rate: int | None = getattr(self.dataset.loader_dict[name], "rate", None)
+        is_array = name == "speech" and self.dataset.debug_info[name][1] == "npy"
+        if rate is None and is_array and feature_size(self.train_config) is None:
+            return model_rate(self.frontend_conf)
+        return rate
 
     def _scale_warning(self, key: str, data: Mapping[str, np.ndarray]) -> str:
         """Return what is wrong with the scale of the samples."""
@@ -170,8 +182,8 @@ class Utterances(torch.utils.data.Dataset[Any]):
         """Return what is wrong with the length; where there is a window, nothing is."""
         if getattr(self.dataset.preprocess, "window", None) is not None:
             return ""
-        for name, loader in self.dataset.loader_dict.items():
-            rate = getattr(loader, "rate", None)  # None: no audio
+        for name in self.dataset.loader_dict:
+            rate = self._rate(name)
             if rate is not None:
                 warning = length_warning(
                     self._source(name, key), len(data[name]) / rate
@@ -182,9 +194,8 @@ class Utterances(torch.utils.data.Dataset[Any]):
 
     def _channel_warning(self, key: str, data: Mapping[str, np.ndarray]) -> str:
         """Return what becomes of several channels."""
-        for name, loader in self.dataset.loader_dict.items():
-            is_audio = getattr(loader, "rate", None) is not None
-            if is_audio and data[name].ndim == 2:
+        for name in self.dataset.loader_dict:
+            if self._rate(name) is not None and data[name].ndim == 2:
                 n_channels = data[name].shape[1]
                 source = self._source(name, key)
                 return channel_warning(source, n_channels, self.train_config)

@@ -93,7 +93,9 @@ class Cell:
     @property
     def failed(self) -> int:
         """How many utterances have no hypothesis but a line that is empty."""
-        return sum(map(math.isnan, self.decoding.score.values()))
+        texts = self.decoding.texts
+        scores = self.decoding.score.items()
+        return sum(math.isnan(score) and not texts.get(key) for key, score in scores)
 
     @property
     def mean_steps(self) -> float:

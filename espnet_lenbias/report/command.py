@@ -137,8 +137,21 @@ def main(cmd: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
     systems, cells = found.systems, score(found.decodings)
-    missing = notes(systems, cells, found.skipped, found.contradicted, found.incomplete)
+    missing = notes(
+        systems,
+        cells,
+        found.skipped,
+        found.contradicted,
+        found.incomplete,
+        found.mixed,
+    )
     of_all = translations(cells, args.metric, args.tokenize)
+    if args.tokenize != USUAL_TOKENIZER and not of_all:
+        parser.exit(
+            2,
+            f"{parser.prog}: error: tokenize: no row is scored with BLEU, for which it "
+            "cuts texts into words: say --metric bleu, or leave it out\n",
+        )
     request = Request(
         name=args.dir.resolve().name,
         detail=detail,

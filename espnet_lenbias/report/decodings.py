@@ -14,7 +14,12 @@ from typing import Any, TypeVar
 
 from espnet_lenbias.options.run_journal import JOURNAL
 from espnet_lenbias.options.values import score_number
-from espnet_lenbias.report.ran import config_that_ran, contradictions, translated
+from espnet_lenbias.report.ran import (
+    config_that_ran,
+    contradictions,
+    model_that_ran,
+    translated,
+)
 from espnet_lenbias.report.result_files import files, journals, lacking, read_values
 from espnet_lenbias.report.result_values import (
     check_words,
@@ -86,6 +91,7 @@ class Found:
     skipped: Sequence[str]  # what cannot be reported, and why
     contradicted: Sequence[str]  # decode configs that are not of what ran
     incomplete: Sequence[str]  # result files that lack what has been decoded
+    mixed: Sequence[str]  # rows whose sets were decoded with different models
 
 
 @dataclass
@@ -97,6 +103,7 @@ class _Reading:
     skipped: list[str] = field(default_factory=list)
     contradicted: list[str] = field(default_factory=list)
     incomplete: list[str] = field(default_factory=list)
+    mixed: list[str] = field(default_factory=list)
 
 
 def read_decodings(folder: Path, data: Path) -> Found:
@@ -135,7 +142,12 @@ def read_decodings(folder: Path, data: Path) -> Found:
     decodings.sort(key=lambda d: (d.system.order, d.system.tag, d.references.name))
     systems = sorted(found.systems, key=lambda system: (system.order, system.tag))
     return Found(
-        systems, decodings, found.skipped, found.contradicted, found.incomplete
+        systems,
+        decodings,
+        found.skipped,
+        found.contradicted,
+        found.incomplete,
+        found.mixed,
     )
 
 
@@ -144,7 +156,7 @@ def _read_tag(tag: Path, found: _Reading) -> None:
     path, config = tag / CONFIG, None
     if path.is_file():
         config = read_system(path)
-    systems: dict[System, None] = {}
+    systems: dict[System, Path] = {}  # with the first set of each
     for folder in sorted(p for p in tag.iterdir() if p.is_dir()):
         what = list(lacking(folder))
         if files(folder, "text"):
@@ -174,12 +186,17 @@ def _read_tag(tag: Path, found: _Reading) -> None:
             ran = with_defaults(config or {})
         row = {"row": config["row"]} if config and "row" in config else {}
         system = _system(path, {**ran, **row})
-        systems[system] = None
+        first = systems.setdefault(system, folder)
+        differ = _differences(first, folder)
+        if differ:
+            found.mixed.append(
+                f"`{tag.name}`: {first.name} and {folder.name} differ in "
+                f"{', '.join(differ)}"
+            )
         found.sets[folder] = system
     if not systems and config is not None and not _set_folders(tag):
-        systems[_system(path, with_defaults(config))] = (
-            None  # that has decoded nothing yet
-        )
+        # one that has decoded nothing yet
+        systems[_system(path, with_defaults(config))] = tag
     found.systems += systems
 
 
@@ -195,6 +212,17 @@ def _config_that_ran(folder: Path) -> dict[str, Any] | None:
         if wrong:
             raise ValueError(f"its jobs differ: {', '.join(wrong)}")
     return configs[0] if configs else None
+
+
+def _differences(folder: Path, other: Path) -> list[str]:
+    """Return the options of the models of two sets that differ, where both are known."""
+    models = [model_that_ran(j) for f in (folder, other) for j in journals(f)[:1]]
+    if len(models) < 2:
+        return []
+    one, two = models
+    return sorted(
+        key for key in one.keys() | two.keys() if one.get(key) != two.get(key)
+    )
 
 
 def _system(path: Path, config: Any) -> System:

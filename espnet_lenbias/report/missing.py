@@ -24,6 +24,7 @@ def notes(
     skipped: Sequence[str] = (),
     contradicted: Sequence[str] = (),
     incomplete: Sequence[str] = (),
+    mixed: Sequence[str] = (),
 ) -> list[Note]:
     """Say what is missing or doubtful, a note for each kind that there is.
 
@@ -33,6 +34,7 @@ def notes(
         skipped: What cannot be reported, and why.
         contradicted: Decode configs that are not of what ran.
         incomplete: Result files that lack what their runs have decoded.
+        mixed: Rows whose sets were decoded with different models.
     """
     sets = sorted({cell.dataset for cell in cells})
     # Sets of a folder that were decoded differently are of several systems.
@@ -52,6 +54,11 @@ def notes(
             "WARNING: decode configs that do not say what ran, which is what the "
             f"tables show: {len(contradicted)}",
             contradicted,
+        ),
+        Note(
+            "WARNING: rows whose sets were decoded with different models, or with models "
+            f"that compute otherwise: {len(mixed)}",
+            mixed,
         ),
         Note(
             "WARNING: result files that are not whole, which the command that decoded "

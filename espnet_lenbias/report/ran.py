@@ -32,6 +32,12 @@ _TOLD = (
     *HEURISTICS,
 )
 
+# What a run is made with beside the search: its models, and what they compute in.
+_OF_MODEL = {
+    *(key for tool in TOOLS for key in tool.model_options),
+    *("model_tag", "lm_train_config", "lm_file", "ngram_file", "dtype"),
+}
+
 # What an option that is a file has behind its name.
 _STATE = re.compile(r" \(\d+ bytes, [^)]*\)$")
 
@@ -58,6 +64,20 @@ def translated(journal: Path) -> bool:
     # OWSM translates if it is told to, with or without the brackets of its symbols.
     task = options.get("task_sym", "").lstrip("<")
     return bool(own & options.keys()) or task.startswith("st_")
+
+
+def model_that_ran(journal: Path) -> dict[str, str]:
+    """Return what the run that a journal is of was made with, as far as it is no search.
+
+    Returns:
+        Option -> value; of a file its size and checksum, so that it may have moved.
+    """
+    options = read_run_options(journal) or {}
+    return {
+        key: (_STATE.search(value) or [value])[0]
+        for key, value in options.items()
+        if key in _OF_MODEL or key.startswith("quantize_")
+    }
 
 
 def contradictions(config: Mapping[str, Any], ran: Mapping[str, Any]) -> Iterator[str]:

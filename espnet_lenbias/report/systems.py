@@ -1,7 +1,7 @@
 """The rows of the tables: systems, each described by a decode config."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,8 @@ class System:
     lm_weight: float = 0.0
     ctc_weight: float = 0.0
     options: frozenset[str] = frozenset()  # names of those that are set
-    confidence: str = ""  # of its words: the measure, if there is one
+    # Of its words: the measure, if there is one. A set alone may have it, to calibrate.
+    confidence: str = field(default="", compare=False)
 
     @property
     def lm(self) -> str:

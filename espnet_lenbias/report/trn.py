@@ -10,7 +10,9 @@ import re
 
 # Signs of words that sclite does not take as they are -> their full-width forms.
 _FULL_WIDTH = str.maketrans("{}@;*", "\uff5b\uff5d\uff20\uff1b\uff0a")
-_NO_PARENTHESES = str.maketrans("()", "\uff08\uff09")  # which end an utterance's name
+# Parentheses end an utterance's name: full-width ones stand for them, and ornamental ones
+# for these, as there may be utterances of both names.
+_NO_PARENTHESES = str.maketrans("()\uff08\uff09", "\uff08\uff09\u2768\u2769")
 _NO_WORD = re.compile(r".*[{}]|;;|\*\*|@$")
 
 

@@ -10,6 +10,7 @@ from espnet2.train.dataset import DATA_TYPES
 from espnet_lenbias import OptionError
 from espnet_lenbias.decoding.preprocessing import prepared
 from espnet_lenbias.options.espnet_tools import ASR, MT, SLU
+from tests.conftest import RATE
 from tests.tool_models import files, lines
 
 DATA = "--data_path_and_name_and_type"
@@ -67,6 +68,22 @@ def test_whole_numbers_of_16_bits(model_of, data, tmp_path, caplog):
     again = tmp_path / "again"
     assert run(ASR, model, [source], again) == 0
     assert lines(again, "1best_recog/token")["utt1"].split()
+
+
+def test_arrays_have_the_warnings_of_files(model_of, data, tmp_path, caplog):
+    """Samples are at the rate of the model, as nothing tells of another one."""
+    noise = 0.1 * np.random.default_rng(1).standard_normal((41 * RATE, 2))
+    np.save(data / "utt1.npy", noise[: 2 * RATE].astype(np.float32))
+    np.save(data / "utt2.npy", noise[:, 0].astype(np.float32))
+    scp = data / "npy.scp"
+    scp.write_text("".join(f"{k} {data}/{k}.npy\n" for k in ("utt1", "utt2")))
+    options = ["--search", "explicit_length", "--maxlenratio", "-2"]
+    assert (
+        run(ASR, model_of("asr"), [f"{scp},speech,npy"], tmp_path / "o", *options) == 0
+    )
+    said = [m for m in caplog.messages if m.startswith("Utterance utt")]
+    assert any(f"Utterance utt1: {data}/utt1.npy has 2 channels" in m for m in said)
+    assert any(f"Utterance utt2: {data}/utt2.npy" in m and "41" in m for m in said)
 
 
 @pytest.mark.parametrize("kind", ["text_int", "csv_int"])

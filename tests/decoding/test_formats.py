@@ -701,9 +701,9 @@ def with_times(monkeypatch):
     """Have every word last 0.1 s, one after the other."""
     fields_of = result_rows._fields
 
-    def timed(text, *more):
+    def timed(text, *more, second):
         times = [f"{i / 10:.2f}-{(i + 1) / 10:.2f}" for i in range(len(text.split()))]
-        return {**fields_of(text, *more), "word_times": " ".join(times)}
+        return {**fields_of(text, *more, second=second), "word_times": " ".join(times)}
 
     monkeypatch.setattr(result_rows, "_fields", timed)
     check = options_of_decoding.check_formats

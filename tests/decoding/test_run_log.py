@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from espnet_lenbias.bin import asr_inference
-from espnet_lenbias.decoding.run_log import LOG, kept_markers, log_kept
+from espnet_lenbias.decoding.run_log import LOG, kept_markers, log_kept, log_to_terminal
 
 TIME = "2026-01-02 03:04:05,678 (label_synchronous:9) INFO: "
 
@@ -61,3 +61,15 @@ def test_a_finished_run_repeats_what_the_real_time_factor_is_told_from(
     said = [x for x in capsys.readouterr().err.splitlines() if "INFO: " in x]
     assert said == [x for x in log.splitlines() if "speech len" in x or "best h" in x]
     assert (out / LOG).read_text() == log
+
+
+def test_names_of_files_steer_no_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(logging.root, "handlers", [])
+    log_to_terminal("WARNING")
+    try:
+        logging.warning("one \x1b]0;title\x07\nand \u4f60 another")
+    finally:
+        logging.root.handlers.clear()
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.endswith("WARNING: one ?]0;title?")
+    assert second == "and \u4f60 another"

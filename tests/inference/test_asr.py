@@ -404,7 +404,9 @@ def test_in_a_list_it_has_the_empty_text(recogniser, what, waves):
             assert float(score.cpu()) == -math.inf
         traces = getattr(recogniser.beam_search, "trace", None)
         if traces is not None:
-            assert [t.stopped == "empty" for t in traces] == [i == place for i in range(3)]
+            assert [t.stopped == "empty" for t in traces] == [
+                i == place for i in range(3)
+            ]
         assert _texts(results) == _texts([alone, alone])
 
 

@@ -20,7 +20,9 @@ def test_sixty_rows_are_one_line():
 
 
 def test_utterances_without_a_hypothesis():
-    files = {"texts": REFERENCES, "score": {"s1-u1": float("nan"), "s1-u2": -1.0}}
+    scores = {"s1-u1": float("nan"), "s1-u2": -1.0, "s2-u3": float("nan")}
+    # another one has a text, which counts, whatever its score
+    files = {"texts": {**REFERENCES, "s1-u1": ""}, "score": scores}
     row = system()
     (note,) = notes([row], cells((row, files)))
     assert note.summary == (

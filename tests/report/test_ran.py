@@ -194,3 +194,41 @@ def test_a_journal_that_says_nothing(tmp_path, data, line):
     assert [d.references.name for d in found.decodings] == ["test"]
     (skipped,) = found.skipped
     assert skipped.endswith("dev/decoding.jsonl, line 1 holds no options of a run")
+
+
+def test_sets_of_a_row_with_and_without_confidence(tmp_path, data):
+    """As where a temperature is fitted on one of them."""
+    exp, files = tmp_path / "exp", {"text": REFERENCES}
+    write_system(exp, "a", {"beam_size": 20}, {"dev": files, "test": files})
+    write_journal(exp / "a" / "dev", confidence="True")
+    write_journal(exp / "a" / "test", confidence="False")
+    found = read_decodings(exp, data)
+    assert len(found.systems) == 1
+    measures = {d.references.name: d.system.confidence for d in found.decodings}
+    assert measures == {"dev": "label_probability", "test": ""}
+    assert main([str(exp), "--data", str(data)]) == 0
+
+
+@pytest.mark.parametrize(
+    "option, value, other",
+    [
+        ("asr_model_file", "a.pth (9 bytes, sha256 0a)", "a.pth (9 bytes, sha256 0b)"),
+        ("model_tag", "someone/a_model", "someone/another"),
+        ("quantize_asr_model", "False", "True"),
+        ("lm_file", "None", "lm.pth (9 bytes, sha256 0a)"),
+        ("dtype", "float32", "float64"),
+    ],
+)
+def test_sets_of_a_row_with_different_models_are_named(
+    option, value, other, tmp_path, data, capsys
+):
+    exp, files = tmp_path / "exp", {"text": REFERENCES}
+    write_system(exp, "a", {"beam_size": 20}, {"dev": files, "test": files})
+    write_journal(exp / "a" / "dev", **{option: value})
+    write_journal(exp / "a" / "test", **{option: other})
+    assert read_decodings(exp, data).mixed == [f"`a`: dev and test differ in {option}"]
+    assert main([str(exp), "--data", str(data)]) == 0
+    warning = "WARNING: rows whose sets were decoded with different models, or with mod"
+    assert warning in capsys.readouterr().out
+    write_journal(exp / "a" / "test", **{option: value.replace("a.pth", "moved/a.pth")})
+    assert read_decodings(exp, data).mixed == []

@@ -13,6 +13,10 @@ def test_trn_lines():
 def test_parentheses_in_the_name_of_an_utterance():
     """sclite takes the last ones of a line for those around it."""
     assert trn({"talk (1)": "HI"}, {"talk (1)": "s"}) == "HI (s-talk \uff081\uff09)\n"
+    both = dict.fromkeys(
+        ["a (1)", "a \uff081\uff09"], "s"
+    )  # as two systems call copies
+    assert len({line.split("(")[1] for line in trn(both, both).splitlines()}) == 2
 
 
 def test_words_that_sclite_would_not_take_as_they_are():

@@ -88,7 +88,11 @@ def test_what_a_translation_tool_has_made_is_scored_with_bleu(exp, capsys):
     assert "|simple_4/dev|" in results
 
 
-def test_the_metric_is_a_choice(exp):
+def test_the_metric_is_a_choice(exp, capsys):
+    with pytest.raises(SystemExit) as stop:
+        report(exp, "--metric", "wer", "--tokenize", "char")
+    assert stop.value.code == 2
+    assert "error: tokenize: no row is scored with BLEU" in capsys.readouterr().err
     assert report(exp, "--metric", "wer") == 0
     assert not (exp / "report" / "translation.csv").exists()
     assert "BLEU" not in (exp / "report" / "report.md").read_text()

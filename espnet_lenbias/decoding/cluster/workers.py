@@ -42,6 +42,9 @@ _CONNECT_TIMEOUT = "120s"
 # What ends a run: Ctrl-C; `kill`, or a queue whose time is up; a terminal that closes.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
+# Seconds that a scheduler which is running has to answer; Dask itself waits 30 for one.
+_ANSWER = 45
+
 # Seconds without a worker after which that is reported, again and again.
 _PATIENCE = 60
 
@@ -75,6 +78,7 @@ def _connect(workers: Workers) -> "Client":
         security = Security(**workers.config)
         if "://" not in address:
             address = f"tls://{address}"
+    asyncio.run(_answered(address, security or Security()))
     client = Client(address, security=security)
     scheduler: Any = client.scheduler
     if scheduler.address.startswith("tcp://"):
@@ -83,6 +87,25 @@ def _connect(workers: Workers) -> "Client":
             "reach it can run programs as you; see docs/clusters.md for certificates"
         )
     return client
+
+
+async def _answered(address: str, security: Any) -> None:
+    """Verify that a scheduler answers, for which Dask's client would wait without end.
+
+    Raises:
+        OSError: What listens there does not, or nothing listens.
+    """
+    from distributed.comm.core import connect
+
+    connecting = connect(address, **security.get_connection_args("client"))
+    try:
+        comm = await asyncio.wait_for(connecting, _ANSWER)
+    except TimeoutError as e:
+        raise OSError(
+            f"what listens there has not answered for {_ANSWER} s as a scheduler of Dask "
+            "does: is the port that of its dashboard, or of another program?"
+        ) from e
+    await comm.close()
 
 
 def _wait_for_one(client: "Client") -> None:
