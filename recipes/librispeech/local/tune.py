@@ -150,6 +150,11 @@ def read_set(data: Path, name: str) -> list[Utterance]:
         OSError: It is not there.
         ValueError: Names an utterance that is not in both files.
     """
+    if not (data / name).is_dir():
+        raise FileNotFoundError(
+            f"there is no folder {data / name}: stage 1 of run.sh makes it, or name "
+            "another one with --data"
+        )
     texts = read_text(data / name / "text")
     audio = read_text(data / name / "wav.scp")
     if texts.keys() != audio.keys():
