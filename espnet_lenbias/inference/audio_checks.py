@@ -18,6 +18,7 @@ from espnet_lenbias.options.audio_files import (
     model_rate,
     training_types,
 )
+from espnet_lenbias.options.train_config import feature_size
 
 logger = logging.getLogger(__name__)
 
@@ -171,8 +172,18 @@ class Samples:
     warns_of_length = True
 
     def _samples(self, wave: Audio) -> torch.Tensor:
-        """Return samples as :func:`as_samples` does."""
+        """Return samples as :func:`as_samples` does.
+
+        Raises:
+            AudioError: The model takes features of another shape.
+        """
         samples = as_samples(wave)
+        size = feature_size(self._train_config())
+        if size is not None and samples.shape[1:] != (size,):
+            raise AudioError(
+                f"the audio is of shape {tuple(samples.shape)}, and this model takes "
+                f"features, of (frames, {size})"
+            )
         if self.warns_of_scale:
             warning = array_warning(are_large(samples), self._trained_on())
             if warning:

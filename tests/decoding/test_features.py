@@ -5,7 +5,7 @@ import pytest
 from espnet2.main_funcs.pack_funcs import pack
 from espnet2.tasks.asr import ASRTask
 
-from espnet_lenbias import cli
+from espnet_lenbias import AudioError, Speech2Text, cli
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.options.train_config import feature_size
 from tests import make_models as models
@@ -51,6 +51,17 @@ def test_audio_is_refused_before_it_is_loaded(
     assert stop.value.code == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert f"model: {packed}: the model takes features of size 20" in error
+
+
+def test_samples_are_refused_in_python(model):
+    options = {"ctc_weight": 0.3, "beam_size": 4, "search": "explicit_length"}
+    speech2text = Speech2Text(**model.files, **options, maxlenratio=-3)
+    features = np.random.default_rng(0).standard_normal((200, 20)).astype(np.float32)
+    assert speech2text(features)
+    with pytest.raises(AudioError, match=r"\(8000,\), .* features, of \(frames, 20\)"):
+        speech2text(np.zeros(8000))
+    found, (nothing,) = speech2text([features, np.zeros(8000)])
+    assert found and nothing[0] == ""
 
 
 def test_features_are_decoded_and_have_no_times(model, tmp_path, capsys):
