@@ -96,7 +96,8 @@ def ffmpeg_blocks(path: Path, rate: int) -> Blocks:
         assert process.stdout is not None
         try:
             while data := process.stdout.read(4 * _BLOCK):
-                samples = np.frombuffer(data, dtype="<f4")
+                # without a part of a sample, as of an ffmpeg that is killed
+                samples = np.frombuffer(data, dtype="<f4", count=len(data) // 4)
                 _check_samples(path, samples)
                 yield samples
         finally:

@@ -190,6 +190,7 @@ def test_what_soundfile_does_not_read_ffmpeg_reads(tone, ffmpeg, tmp_path):
             r"a\.m4a is no audio .* to its end \(File ended prematurely\)",
         ),
         ("exit 0", "holds no samples"),
+        ("head -c 8003 /dev/zero; exit 9", "is no audio .* to its end"),
     ],
 )
 def test_what_nothing_reads(script, message, ffmpeg, tmp_path):
