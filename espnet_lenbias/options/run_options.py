@@ -1,6 +1,7 @@
 """What decides the results of a run, for a later run in its folder to compare with."""
 
 import argparse
+import ast
 import hashlib
 import os
 import re
@@ -75,18 +76,28 @@ def described(value: Any) -> str:
 def is_same(was: Any, now: Any) -> bool:
     """Tell whether two values, as :func:`described` has them, are those of one option.
 
-    A file is the same by another path, too: one that has been read whole is known by its
-    content, another one by where it lies.
+    A number is the same as `0` and as `0.0`. A file is the same by another path, too: one
+    that has been read whole is known by its content, another one by where it lies.
     """
     if was == now:
         return True
     if not (isinstance(was, str) and isinstance(now, str)):
         return False
+    if value_of(was) == value_of(now):
+        return True
     one, other = _FILE.fullmatch(was), _FILE.fullmatch(now)
     if one is None or other is None or one["state"] != other["state"]:
         return False
     paths = os.path.abspath(one["path"]), os.path.abspath(other["path"])
     return one["how"] == _BY_CONTENT or paths[0] == paths[1]
+
+
+def value_of(text: str) -> Any:
+    """Return the value that :func:`described` has made a text of; a text stays one."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
 
 
 def _state(path: Path) -> str:

@@ -4,7 +4,6 @@ A decode config beside the results says what was meant; options on the command l
 have changed it.
 """
 
-import ast
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from espnet_lenbias.options.espnet_tools import TOOLS
 from espnet_lenbias.options.packed_model import packed_options
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
 from espnet_lenbias.options.run_journal import read_run_options
+from espnet_lenbias.options.run_options import value_of
 from espnet_lenbias.options.values import plain
 
 # ESPnet's own options that are heuristics against the length bias.
@@ -51,7 +51,7 @@ def config_that_ran(journal: Path) -> dict[str, Any]:
     options = read_run_options(journal)
     if options is None or "beam_size" not in options:
         raise ValueError(f"{journal}, line 1 holds no options of a run")
-    config = {key: _value(options[key]) for key in _TOLD if key in options}
+    config = {key: value_of(options[key]) for key in _TOLD if key in options}
     if not _can_have_lm(options):
         config["lm_weight"] = 0.0  # ESPnet's default counts with a model alone
     return config
@@ -93,14 +93,6 @@ def contradictions(config: Mapping[str, Any], ran: Mapping[str, Any]) -> Iterato
         empty = key == "search_conf" and config[key] is None
         if plain({} if empty else config[key]) != plain(ran[key]):
             yield f"{key} {config[key]} (it was {ran[key]})"
-
-
-def _value(text: str) -> Any:
-    """Return an option of which a journal has the text."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
 
 
 def _can_have_lm(options: Mapping[str, str]) -> bool:

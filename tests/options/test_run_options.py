@@ -52,4 +52,6 @@ def test_what_is_no_file_is_the_same_as_itself():
     assert is_same(one, one)
     assert not is_same(one, one.replace("12", "56"))
     assert not is_same("a", "./a")
+    assert is_same("0", "0.0") and is_same("{'weight': 1}", "{'weight': 1.0}")
+    assert not is_same("0", "0.1") and not is_same("None", "0")
     assert not is_same(None, "a")
