@@ -46,6 +46,7 @@ from espnet_lenbias.options.posteriors import (
 from espnet_lenbias.options.precision import check_decoder_dtype, check_dtype
 from espnet_lenbias.options.registry import ESPNET, check_keywords, check_search_conf
 from espnet_lenbias.options.train_config import check_train_configs, letters_of
+from espnet_lenbias.options.values import count
 from espnet_lenbias.search.hypotheses import Score, nothing_heard
 
 # For type checkers, the base that follows: a class of ESPnet's, of which they know
@@ -155,7 +156,7 @@ class SearchOptionMixin(Samples, _EspnetClass):
 
     @nbest.setter
     def nbest(self, n: int) -> None:
-        self._nbest = n
+        self._nbest = n = count("nbest", n)
         search: Any = vars(self).get("beam_search")
         options: Any = getattr(search, "options", None)
         if is_dataclass(options) and (getattr(options, "nbest", None) or n) < n:

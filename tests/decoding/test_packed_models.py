@@ -91,7 +91,9 @@ def test_one_line(
         tool(tmp_path / "model.zip", tmp_path)
     assert stop.value.code == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert ": error: model_tag: " in last and message in last
+    named = "model" if tool is _explain else "model_tag"  # as the option is called
+    assert f": error: {named}: " in last
+    assert message.removeprefix("model_tag: ") in last
     assert not list(tmp_path.rglob("planted"))
 
 

@@ -653,8 +653,16 @@ def test_beam_size_and_nbest_may_be_set_at_any_time(search, transformer_model, w
     wanted = Speech2Text(**transformer_model.files, **options, beam_size=8, nbest=3)
     model = Speech2Text(**transformer_model.files, **options, beam_size=2)
     assert len(model(waves["utt1"])) == 1
-    model.nbest = 3
+    for wrong in (0, -1, None, 1.5, "many"):
+        with pytest.raises(
+            ValueError, match="nbest must be a whole number of 1 or more"
+        ):
+            model.nbest = wrong
+    model.nbest = "3"
     model.beam_search.beam_size = 8
     found = model(waves["utt1"])
     assert len(found) == 3
     assert [x[2] for x in found] == [x[2] for x in wanted(waves["utt1"])]
+    if search != "espnet":
+        model.beam_search.beam_size = "8"
+        assert [x[2] for x in model(waves["utt1"])] == [x[2] for x in found]
