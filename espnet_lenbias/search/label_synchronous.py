@@ -46,6 +46,7 @@ class LabelSynchronousSearch(BeamSearch):
         keep_label_scores: Whether hypotheses carry the score of each label.
     """
 
+    beam_size: int  # ESPnet's
     label_smoothing: float = 0.0
     repeat_limit: RepeatLimit | None = None
     keep_label_scores = False
