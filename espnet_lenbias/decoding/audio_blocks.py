@@ -36,6 +36,9 @@ _CAUTIOUSLY = (
     *("-protocol_whitelist", "file,pipe", "-format_whitelist", _CONTAINERS),
 )
 
+# Lines of ffmpeg's that follow one that tells what is wrong.
+_TELLS_NOTHING = ("Last message repeated", "Error marking filters", "Conversion failed")
+
 # In a film sound may begin after the picture, or be missing for a while: silence takes its
 # place, so that times are those of the film.
 _ON_TIME = "aresample=async=1:first_pts=0"
@@ -109,9 +112,10 @@ def ffmpeg_blocks(path: Path, rate: int) -> Blocks:
         if any("matches no streams" in line for line in why):
             raise AudioError(f"{path} has no audio track that ffmpeg can read")
         if status or why:
+            told = [line for line in why if not line.strip().startswith(_TELLS_NOTHING)]
             raise AudioError(
                 f"{path} is no audio that soundfile or ffmpeg can read to its end"
-                + (f" ({why[-1]})" if why else "")
+                + (f" ({(told or why)[-1]})" if why else "")
             )
 
 

@@ -39,7 +39,17 @@ def decode(
             else:
                 readable.append((key, data))
                 seconds[key] = second
-        yield from _recognise(model, readable, seconds, collate)
+        for alike in _alike(readable):
+            yield from _recognise(model, alike, seconds, collate)
+
+
+def _alike(batch: Readable) -> list[Readable]:
+    """Divide a batch into what can be padded together: of as many channels."""
+    parts: dict[Any, list[Any]] = {}
+    for key, data in batch:
+        shapes = tuple(sorted((name, x.shape[1:]) for name, x in data.items()))
+        parts.setdefault(shapes, []).append((key, data))
+    return list(parts.values())
 
 
 def _recognise(

@@ -9,6 +9,7 @@ those of both.
 
 import argparse
 import logging
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -35,6 +36,7 @@ from espnet_lenbias.decoding.transcript import (
     speakers_in,
     transcript_of,
 )
+from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.audio_files import seconds_of
 from espnet_lenbias.options.data_files import DATA, SOUND, read_lines
 from espnet_lenbias.options.formats import CTM, JSON, OF_TIMES, SRT, TRN, VTT
@@ -115,11 +117,12 @@ def _asked_for(
     With their lines, which are made when they are written.
     """
     by_line = [name for name in args.formats if name in (TRN, JSON)]
+    of_recordings = bool(args.pieces or args.recordings)
     for rank in range(1, args.nbest + 1):
-        formats = by_line if args.pieces else args.formats
+        formats = by_line if of_recordings else args.formats
         for file, lines in _files(args, of_all, rank, speaker, formats):
             yield f"{rank}best_recog/{file}", lines
-    if args.pieces:
+    if of_recordings:
         recordings = recordings_of(args.pieces, of_all, args.recordings)
         for file, lines in _files(args, recordings, 1, speaker, args.formats):
             yield f"{RECORDINGS}/1best_recog/{file}", lines
@@ -164,7 +167,20 @@ def named_speakers(args: argparse.Namespace) -> Mapping[str, str]:
         OptionError: Names what is wrong in it.
     """
     path = Path(getattr(args, DATA)[0][0]).with_name("utt2spk")
-    return read_lines(path) if TRN in args.formats and path.is_file() else {}
+    if TRN not in args.formats or not os.path.lexists(path):
+        return {}
+    if not path.is_file():
+        raise OptionError(
+            f"{path} is no file, and trn has the speakers that stand there: mend it, "
+            "remove it, or leave trn out of formats"
+        )
+    speakers = read_lines(path)
+    for key, speaker in speakers.items():
+        if not speaker:
+            raise OptionError(
+                f"{path}: {key} has no speaker: write `utterance speaker`"
+            )
+    return speakers
 
 
 def _trn_lines(
@@ -197,7 +213,8 @@ def _audio(args: argparse.Namespace, keys: set[str]) -> Audio:
     found: dict[str, tuple[str | None, float | None]] = {}
     for path, name, kind in getattr(args, DATA):
         if name == "speech" and kind in SOUND:
-            lines = read_lines(Path(path))
+            # empty where no file of `transcribe` is audio
+            lines = read_lines(Path(path)) if os.path.getsize(path) else {}
             for key in lines.keys() & keys - args.pieces.keys():
                 value = lines[key]
                 seconds = None

@@ -30,6 +30,7 @@ from espnet_lenbias.decoding.cues import cues
 from espnet_lenbias.decoding.cutting import CutOptions
 from espnet_lenbias.decoding.drop_in import run
 from espnet_lenbias.decoding.folder_lock import locked
+from espnet_lenbias.decoding.format_files import write_formats
 from espnet_lenbias.decoding.format_lines import clock
 from espnet_lenbias.decoding.found_audio import SCP, SEGMENTS, left_out, named_audio
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
@@ -130,19 +131,19 @@ def main(cmd: Sequence[str] | None = None) -> int:
             _check_lists(folder)
             ready, failures = prepared(files, rate, folder)
             pieces = cut_at_silences(ready, cut_options)
-            if pieces:
-                scp = (f"{name} {path}\n" for name, path in ready.items())
-                replace_file(folder, SCP, scp)
-                replace_file(folder, SEGMENTS, pieces)
-            else:
-                remove_results(folder)
+            scp = (f"{name} {path}\n" for name, path in ready.items())
+            replace_file(folder, SCP, scp)
+            replace_file(folder, SEGMENTS, pieces)
+            if not pieces:
+                _write_no_texts(folder, args)
         except (OSError, ValueError) as e:
             parser.exit(2, f"{parser.prog}: error: {e}\n")
-        status = 0
+        show, status = partial(_show, args, own.output_dir), 0
         if pieces:
-            show = partial(_show, args, own.output_dir)
             status = run(tool, parser, args, finished=show, lock=_is_locked)
-        for line in _not_decoded(failures, others, bool(pieces)):
+        else:
+            show({})
+        for line in _not_decoded(failures, others):
             print(f"{_PROG}: {shown(line)}", file=sys.stderr)
     return 1 if failures else status
 
@@ -170,18 +171,26 @@ def _is_locked(_: Path) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def _not_decoded(
-    failures: Sequence[str], others: Mapping[str, int], is_speech: bool
-) -> Iterator[str]:
+def _write_no_texts(folder: Path, args: argparse.Namespace) -> None:
+    """Write what there is of files of which none can be decoded, or holds speech.
+
+    Raises:
+        OSError: Names a file that cannot be written or removed.
+    """
+    remove_results(folder)
+    args.pieces = {}
+    empty = (f"{name} \n" for name in args.recordings)
+    replace_file(folder, f"{RECORDINGS}/1best_recog/text", empty)
+    write_formats(folder, args, {})
+
+
+def _not_decoded(failures: Sequence[str], others: Mapping[str, int]) -> Iterator[str]:
     """Yield what is to be said of files that are not decoded.
 
     Args:
         failures: Why files cannot be read.
         others: How many files of folders were left out, by how their names end.
-        is_speech: Whether there is something to decode.
     """
-    if not is_speech and not failures:
-        yield "there is no speech: nothing is written"
     for why in failures:
         yield f"failed: {why}"
     if others:

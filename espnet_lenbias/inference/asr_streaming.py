@@ -1,9 +1,5 @@
 """ESPnet's streaming speech recognition with another search."""
 
-from typing import Any
-
-import torch
-
 from espnet_lenbias.espnet_compat import Speech2TextStreaming as EspnetStreaming
 from espnet_lenbias.inference.streaming import StreamingSearchMixin
 
@@ -25,14 +21,6 @@ class Speech2TextStreaming(StreamingSearchMixin, EspnetStreaming):
 
     """
 
-    def apply_frontend(
-        self, speech: torch.Tensor, prev_states: Any = None, is_final: bool = False
-    ) -> Any:
-        """Wait for more samples where ESPnet wants to keep more than have come."""
-        known = (
-            prev_states["waveform_buffer"] if prev_states is not None else speech[:0]
-        )
-        n_frames = (len(known) + len(speech)) // self.hop_length
-        if is_final or n_frames >= 2 * self._overlap - 1:
-            return super().apply_frontend(speech, prev_states, is_final)
-        return None, None, {"waveform_buffer": torch.cat([known, speech])}
+    def _makes_frames(self, n_samples: int) -> bool:
+        """Tell whether there are as many frames as ESPnet wants to keep."""
+        return bool(n_samples // self.hop_length >= 2 * self._overlap - 1)

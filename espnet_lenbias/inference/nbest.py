@@ -110,10 +110,12 @@ def _each_list(
         n_samples: Of the audio of all of it, or of each part.
         choose: Takes an n-best list and the number of samples of its audio.
     """
+    if not results:  # of no utterance
+        return results
     if isinstance(results, tuple):  # with predictions of the encoder, or a source text
         first, *more = results
         return (_each_list(first, n_samples, choose), *more)
-    if results and (isinstance(results[0], list) or isinstance(results[0][0], list)):
+    if isinstance(results[0], list) or isinstance(results[0][0], list):
         if isinstance(n_samples, int):
             n_samples = [n_samples] * len(results)
         parts = zip(results, n_samples, strict=True)

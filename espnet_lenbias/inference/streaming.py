@@ -23,6 +23,9 @@ from espnet_lenbias.options.online import check_online
 
 logger = logging.getLogger(__name__)
 
+# In the states of a frontend: what it holds has made no frame yet.
+_UNHEARD = "unheard"
+
 
 class StreamingSearchMixin(SearchOptionMixin):
     """:class:`SearchOptionMixin` for a class that hears audio chunk by chunk."""
@@ -81,13 +84,37 @@ class StreamingSearchMixin(SearchOptionMixin):
     def apply_frontend(
         self, speech: torch.Tensor, prev_states: Any = None, is_final: bool = False
     ) -> Any:
-        """Fill the last samples up to a window: ESPnet does so for one channel."""
-        known = prev_states["waveform_buffer"] if prev_states is not None else []
-        missing = self.win_length - len(known) - len(speech)
-        if is_final and missing > 0:
-            silence = speech.new_zeros(missing, *speech.shape[1:])
-            speech = torch.cat([speech, silence])
-        return super().apply_frontend(speech, prev_states, is_final)
+        """Fill the last samples up to a window: ESPnet does so for one channel.
+
+        Chunks that make no frame yet are put before the first that does. ESPnet takes that
+        one for a later one, and leaves out what would have been heard before.
+        """
+        if prev_states is not None and _UNHEARD in prev_states:
+            speech = torch.cat([prev_states["waveform_buffer"], speech])
+            prev_states = None
+        known = (
+            prev_states["waveform_buffer"] if prev_states is not None else speech[:0]
+        )
+        n_samples = len(known) + len(speech)
+        states: Any
+        if not is_final and not self._makes_frames(n_samples):
+            feats, lengths = None, None
+            states = {"waveform_buffer": torch.cat([known, speech])}
+        else:
+            if is_final and n_samples < self.win_length:
+                missing = self.win_length - n_samples
+                silence = speech.new_zeros(missing, *speech.shape[1:])
+                speech = torch.cat([speech, silence])
+            feats, lengths, states = super().apply_frontend(
+                speech, prev_states, is_final
+            )
+        if feats is None and prev_states is None:
+            states[_UNHEARD] = True
+        return feats, lengths, states
+
+    def _makes_frames(self, n_samples: int) -> bool:
+        """Tell whether ESPnet can be given so many samples before the last chunk."""
+        return True
 
     def _take(self, speech: Audio, is_final: bool) -> Any:
         """Hand a chunk to ESPnet's object, which calls the search with its frames."""

@@ -8,6 +8,7 @@ giving an option reads it likewise, so that a config means the same everywhere.
 import argparse
 import difflib
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -170,3 +171,10 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     """Return ``"; did you mean X?"`` for the most similar valid name, or ``""``."""
     close = difflib.get_close_matches(str(name), list(valid), n=1)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+def take_exponents(parser: argparse.ArgumentParser) -> None:
+    """Have a parser take -1e-3 for a number, as it does -0.001, and for no option."""
+    parser._negative_number_matcher = re.compile(
+        r"^-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$", re.IGNORECASE
+    )

@@ -234,7 +234,8 @@ class LabelSynchronousSearch(BeamSearch):
                 self.pre_beam_size,
                 self.pre_beam_score_key,
             )
-        self.beam_size = count("beam_size", self.beam_size)  # which may have been set since
+        # which may have been set since
+        self.beam_size = count("beam_size", self.beam_size)
         rule = self.make_rule()
         wants_attention = rule.coverage_options is not None
         adapters = {

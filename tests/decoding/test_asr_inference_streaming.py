@@ -263,7 +263,7 @@ def test_two_channels_are_the_first_one(n_samples, search, model, speech):
             streaming(wave[:9])
 
 
-@pytest.mark.parametrize("lengths", [[0], [10], [300, 1], [194, 300], [5] * 40])
+@pytest.mark.parametrize("lengths", [[0], [10], [300, 1], [194, 100], [5] * 40])
 def test_a_stream_that_is_too_short_as_a_whole(model, speech, lengths):
     streaming = Speech2TextStreaming(**model.files, **DECODING, **OURS)
     wanted = labels(streaming(speech[0]))
@@ -274,6 +274,32 @@ def test_a_stream_that_is_too_short_as_a_whole(model, speech, lengths):
     with pytest.raises(AudioError, match=message):
         streaming(last)
     assert labels(streaming(speech[0])) == wanted
+
+
+@pytest.mark.parametrize(
+    "ends", [[0], [100], [256], [0, 100, 200], [*range(0, 800, 50)], [1, 2000]], ids=str
+)
+def test_no_frame_is_lost_in_front_of_the_first_whole_window(
+    ends, model, speech, monkeypatch
+):
+    """As many features as of the whole audio; ESPnet loses the first two of these."""
+    streaming = Speech2TextStreaming(**model.files, **DECODING, **OURS)
+    network, wave = streaming.asr_model, torch.tensor(speech[0])
+    whole, _ = network._extract_feats(wave[None], torch.tensor([len(wave)]))
+    heard = []
+    apply_frontend = streaming.apply_frontend
+
+    def noting(*args, **kwargs):
+        feats, *more = apply_frontend(*args, **kwargs)
+        heard.extend([] if feats is None else [feats])
+        return (feats, *more)
+
+    monkeypatch.setattr(streaming, "apply_frontend", noting)
+    *pieces, last = np.split(speech[0], ends)
+    for piece in pieces:
+        streaming(piece, is_final=False)
+    assert streaming(last)
+    torch.testing.assert_close(torch.cat(heard, dim=1), whole, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("search", ["espnet", "explicit_length"])

@@ -117,6 +117,21 @@ def test_the_first_of_two_channels_is_heard(
     assert texts[0].read_text() == texts[1].read_text()
 
 
+@needs_batches
+def test_stereo_in_a_batch_of_mono_is_decoded_apart(
+    transformer_model, wav_scp, tmp_path, caplog
+):
+    wave = tmp_path / "utt3.wav"
+    samples, rate = soundfile.read(wave, dtype="int16")
+    soundfile.write(wave, np.stack([samples, samples], axis=1), rate)
+    options = ["--search", "explicit_length", "--batch_size"]
+    for size in ("1", "5"):
+        out = tmp_path / size
+        assert run_asr(transformer_model, wav_scp, out, *options, size) == 0
+    assert lines(tmp_path / "1") == lines(tmp_path / "5")
+    assert "retrying" not in caplog.text
+
+
 @pytest.mark.parametrize("batch_size", ["1", pytest.param("2", marks=needs_batches)])
 def test_a_raw_file_costs_no_other(
     batch_size, transformer_model, wav_scp, tmp_path, caplog

@@ -617,6 +617,15 @@ def test_a_mistake_in_utt2spk_is_told_before_decoding(
     said = f"error: {tmp_path}/utt2spk, lines 1 and 2 have the same key utt1"
     assert said in capsys.readouterr().err.splitlines()[-1]
     assert not (tmp_path / "out").exists()
+    (tmp_path / "utt2spk").write_text("utt1 ann\nutt2\n")
+    with pytest.raises(SystemExit):
+        run("out", "--formats", "trn")
+    assert "utt2spk: utt2 has no speaker" in capsys.readouterr().err.splitlines()[-1]
+    (tmp_path / "utt2spk").unlink()
+    (tmp_path / "utt2spk").symlink_to("gone")
+    with pytest.raises(SystemExit):
+        run("out", "--formats", "trn")
+    assert "utt2spk is no file, and trn" in capsys.readouterr().err.splitlines()[-1]
     monkeypatch.undo()
     run("out", "--formats", "json")  # which tells of no speakers
 

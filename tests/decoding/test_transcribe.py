@@ -309,8 +309,36 @@ def test_nothing_but_broken_files(packed, tmp_path, capsys):
     (tmp_path / "broken.wav").write_text("no audio")
     assert cli.main(command(tmp_path / "broken.wav", model=packed("asr"))) == 1
     out, err = capsys.readouterr()
-    assert out == ""
+    results = f"{tmp_path}/out/recordings/1best_recog"
+    assert out == f"broken: \nin {results}\n"
     assert f"failed: {tmp_path}/broken.wav is no audio" in err
+    assert Path(results, "text").read_text() == "broken \n"
+
+
+def test_nothing_but_silence_and_a_broken_file(
+    packed, tmp_path, wav_scp, monkeypatch, capsys
+):
+    """They have what they have beside a good file, of which nothing is left."""
+    model, out = packed("asr"), tmp_path / "out"
+    monkeypatch.setattr(voice, "load_detector", Loudness)
+    soundfile.write(tmp_path / "silent.wav", np.zeros(30 * RATE), RATE)
+    (tmp_path / "broken.wav").write_text("no audio")
+    names = ("silent.wav", "broken.wav")
+    options = ["--formats", "json,srt,trn", "--times", "true", "--ctc_weight", "0.3"]
+    options += ["--maxlenratio", "-3"]
+    line = command(tmp_path / "silent.wav", *options, model=model, out=out)
+    line.insert(2, str(tmp_path / "broken.wav"))
+    assert cli.main([*line[:1], str(tmp_path / "utt1.wav"), *line[1:]]) == 1
+    beside = files(out)
+    assert cli.main(line) == 1
+    alone = files(out)
+    for name in ("text", "text.jsonl", "text.trn"):
+        place = f"recordings/1best_recog/{name}"
+        ours = [x for x in beside[place].splitlines() if b"utt1" not in x]
+        assert alone[place].splitlines() == ours != []
+    of_files = {f"recordings/1best_recog/srt/{Path(name).stem}.srt" for name in names}
+    assert {name for name in alone if name.endswith(".srt")} == of_files
+    assert not any(alone[name] for name in of_files)
 
 
 def test_a_folder_in_use_is_left_as_it_is(holder, packed, tmp_path, wav_scp, capsys):
@@ -376,7 +404,13 @@ def test_nothing_of_the_audio_before_is_left(packed, tmp_path, capsys):
     whole = (audio / "talk.flac").read_bytes()
     (audio / "talk.flac").write_text("no audio")
     assert cli.main(again) == 1
-    assert results(out) == {"1best_recog/notes"}
+    recordings = out / "recordings" / "1best_recog"
+    assert (recordings / "text").read_text() == "talk \n"
+    assert json.loads((recordings / "text.jsonl").read_text())["text"] is None
+    of_pieces = {name for name in results(out) if not name.startswith("recordings")}
+    empty = {"1best_recog/text.jsonl", "1best_recog/text.trn"}
+    assert of_pieces == {"1best_recog/notes"} | empty
+    assert not any((out / name).read_text() for name in empty)
     (audio / "talk.flac").write_bytes(whole)
     assert cli.main(again) == 0
     assert results(out) == before | {"1best_recog/notes"}

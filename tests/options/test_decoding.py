@@ -58,6 +58,12 @@ def test_a_tab_behind_a_value_is_a_blank(parsed, text, tmp_path):
     assert peek_config(tmp_path / "decode.yaml") == {"beam_size": 4}
 
 
+def test_negative_numbers_with_an_exponent(parsed):
+    assert parsed("penalty: 1.0\n", "--penalty", "-1e-1").penalty == -0.1
+    assert parsed("penalty: 1.0\n", "--penalty", "-.1").penalty == -0.1
+    assert parsed("penalty: 1.0\n", "--penalty", "-1E2").penalty == -100
+
+
 def test_which_of_config_and_command_line_a_mistake_is_of(parsed, capsys):
     for text, option, start in (
         ("search: simple\n", ["--normalize_length", "true"], "error: normalize_length"),
