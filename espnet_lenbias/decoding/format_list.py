@@ -6,14 +6,13 @@ those are never lost.
 
 import hashlib
 import logging
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import count
 from pathlib import Path
 
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.plain_files import (
+    free_name,
     is_own,
     is_own_folder,
     open_plain,
@@ -81,8 +80,7 @@ def set_aside(folder: Path, names: Iterable[str], noted: Mapping[str, str]) -> N
     for name, path in _own_files(folder, names):
         if name in noted and noted[name] in ("", _checksum(path)):
             continue
-        others = (path.with_name(f"{path.name}.{n}") for n in count(1))
-        other = next(o for o in others if not os.path.lexists(o))
+        other = free_name(path)
         path.rename(other)
         logging.warning(f"{path} is not as a run has written it: it is {other} now")
 

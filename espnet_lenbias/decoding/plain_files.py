@@ -11,7 +11,7 @@ import stat
 import string
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import takewhile
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Literal, TextIO
 from urllib.parse import quote
@@ -58,6 +58,12 @@ def open_number(path: Path, flags: int) -> int:
         os.close(number)
         raise _not_plain(path)
     return number
+
+
+def free_name(path: Path) -> Path:
+    """Return a name beside a file that nothing has yet: with .1 behind it, or .2, ..."""
+    others = (path.with_name(f"{path.name}.{n}") for n in count(1))
+    return next(other for other in others if not os.path.lexists(other))
 
 
 def replace_file(folder: Path, name: str, lines: Iterable[str]) -> None:

@@ -9,13 +9,14 @@ a recording is in memory but what is read at once.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.decoding.cutting import CutOptions, cut
-from espnet_lenbias.decoding.plain_files import replace_file
+from espnet_lenbias.decoding.plain_files import free_name, replace_file
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.audio_files import check_audio_file, seconds_of
 from espnet_lenbias.options.data_files import read_lines
@@ -84,6 +85,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         if not found:
             none = "there is no speech in its recordings"
             raise OptionError(f"{args.wav_scp}: {'; '.join(failures) or none}")
+        _put_aside(args.output_dir / "segments", found)
         replace_file(args.output_dir, "segments", found)
     except (OSError, ValueError) as e:
         parser.exit(2, f"{parser.prog}: error: {e}\n")
@@ -99,14 +101,29 @@ def _check_own(path: Path) -> None:
     Raises:
         OptionError: There is a file with other lines.
     """
-    if not path.exists():
+    if not os.path.lexists(path):
         return
+    if not path.is_file():
+        why = "is a folder" if path.is_dir() else "is no file"
+        raise OptionError(f"output_dir: {path} {why}: move it, or name another folder")
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     if not all(map(_is_own, lines)):
         raise OptionError(
             f"output_dir: {path} holds segments that this command has not written: "
             "move the file, or name another folder"
         )
+
+
+def _put_aside(path: Path, lines: Sequence[str]) -> None:
+    """Give older segments another name, unless they are the same: a person may have cut.
+
+    Raises:
+        OSError: They cannot be read or renamed.
+    """
+    if path.is_file() and path.read_text(encoding="utf-8") != "".join(lines):
+        other = free_name(path)
+        path.rename(other)
+        print(f"{_PROG}: the segments that were there are {other} now", file=sys.stderr)
 
 
 def _is_own(line: str) -> bool:
@@ -127,6 +144,9 @@ def _readable(recordings: Mapping[str, str], failures: list[str]) -> dict[str, s
     """
     readable = {}
     for recording, file in recordings.items():
+        if not file:
+            failures.append(f"{recording}: no file stands behind it")
+            continue
         if file.endswith("|"):
             failures.append(f"{recording}: {file}: name a file, not a command")
             continue

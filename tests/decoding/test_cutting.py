@@ -1,5 +1,6 @@
 """Where recordings are cut: by probabilities of speech that are written down here."""
 
+import os
 import sys
 from itertools import pairwise
 
@@ -172,6 +173,39 @@ def test_recordings_that_cannot_be_read_cost_no_other(tmp_path, monkeypatch, cap
     assert (tmp_path / "segments").read_text() == "a-0000000-0000400 a 0.00 4.00\n"
 
 
+def test_segments_that_a_person_has_taken_from_are_kept(tmp_path, monkeypatch, capsys):
+    """Nothing tells them from older ones of this command, so that those are kept, too."""
+    wave = np.concatenate([np.full(64000, 0.5), np.zeros(32000), np.full(64000, 0.5)])
+    soundfile.write(tmp_path / "a.wav", wave, 16000)
+    (tmp_path / "wav.scp").write_text(f"a {tmp_path / 'a.wav'}\n")
+    monkeypatch.setattr(voice, "load_detector", Loudness)
+    command = ["segment", str(tmp_path / "wav.scp"), "--output_dir", str(tmp_path)]
+    command += ["--longest", "8"]
+    segments = tmp_path / "segments"
+    assert cli.main(command) == 0
+    first, second = segments.read_text().splitlines(keepends=True)
+    for n in (1, 2):
+        segments.write_text(second)
+        assert cli.main(command) == 0
+        assert segments.read_text() == first + second
+        assert (tmp_path / f"segments.{n}").read_text() == second
+        assert f"were there are {segments}.{n} now" in capsys.readouterr().err
+    assert cli.main(command) == 0  # the same again
+    assert not (tmp_path / "segments.3").exists()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_segments_that_are_no_file(make, tmp_path, capsys):
+    soundfile.write(tmp_path / "a.wav", np.full(64000, 0.5), 16000)
+    (tmp_path / "wav.scp").write_text(f"a {tmp_path / 'a.wav'}\n")
+    make(tmp_path / "segments")
+    with pytest.raises(SystemExit) as raised:
+        cli.main(["segment", str(tmp_path / "wav.scp"), "--output_dir", str(tmp_path)])
+    assert raised.value.code == 2
+    message = f"output_dir: {tmp_path / 'segments'} is "
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
 @pytest.mark.parametrize("line", ["mine a 0.50 1.00", "a", "a-0000050-0000100 a 0.5 1"])
 def test_segments_of_a_corpus_stay(line, tmp_path, monkeypatch, capsys):
     """Those that this command has written are written anew."""
@@ -197,7 +231,7 @@ def test_segments_of_a_corpus_stay(line, tmp_path, monkeypatch, capsys):
         ("a gone.wav\nb x", [], "a: there is no audio file gone.wav; b: there is no"),
         ("a gone.wav", [], "wav.scp: a: there is no audio file gone.wav"),
         ("a cat x.wav |", [], "wav.scp: a: cat x.wav |: name a file"),
-        ("a", [], "wav.scp: a: there is no audio file"),
+        ("a", [], "wav.scp: a: no file stands behind it"),
         ("a x", ["--longest", "0.5"], "longest is 0.5"),
         ("a x", ["--silence", "0"], "silence is 0"),
         ("a x", ["--margin", "-1"], "margin is -1"),
