@@ -25,6 +25,7 @@ from espnet_lenbias.inference.speech_option import SpeechSearchOptionMixin
 from espnet_lenbias.inference.whisper_results import without_primer
 from espnet_lenbias.options.registry import ESPNET
 from espnet_lenbias.options.train_config import train_config
+from espnet_lenbias.search.label_synchronous import LabelSynchronousSearch
 from espnet_lenbias.search.trace import Trace
 
 # ESPnet's options for what outputs start with, which it leaves aside for other models.
@@ -132,22 +133,30 @@ class Speech2Text(SpeechSearchOptionMixin, espnet_asr.Speech2Text, OneByOne):
             prepare, decode = self._frames_of, self._search
         results: list[Any] = []  # of each utterance, or its place in `prepared`
         prepared: list[Any] = []
+        traces: list[Trace] = []  # of what has been decoded, where the search has them
         for i, wave in enumerate(speech):
             check_samples(wave, f"utterance {i} of the list")
             try:
                 prepared.append(prepare(wave))
                 results.append(len(prepared) - 1)
+                traces += self._traces() if decode is list else []
             except AudioError as e:
                 logger.warning(f"utterance {i} of the list: {e}; its text is empty")
                 results.append(self._nothing_heard())
         found = decode(prepared) if prepared else []
-        if decode == self._search and hasattr(self.beam_search, "trace"):
-            traces = self.beam_search.trace if prepared else []
+        if decode == self._search and prepared:
+            traces = self._traces()
+        if isinstance(self.beam_search, LabelSynchronousSearch):
             self.beam_search.trace = [
                 traces[r] if isinstance(r, int) else Trace(stopped="empty")
                 for r in results
             ]
         return [found[r] if isinstance(r, int) else r for r in results]
+
+    def _traces(self) -> list[Trace]:
+        """Return how the last call of a search of this package went."""
+        search = self.beam_search
+        return search.trace if isinstance(search, LabelSynchronousSearch) else []
 
     def _searches_batches(self) -> bool:
         """Tell whether the search takes the encoder outputs of several utterances.
