@@ -34,9 +34,9 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def shown(text: object) -> str:
+def shown(text: object, instead: str = "?") -> str:
     """Return a text, such as the name of a file, without what would steer a terminal."""
-    return "".join(sign if sign.isprintable() else "?" for sign in str(text))
+    return "".join(sign if sign.isprintable() else instead for sign in str(text))
 
 
 def in_a_line(error: BaseException) -> str:

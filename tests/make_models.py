@@ -35,6 +35,9 @@ SPEECH = {
     "decoder": "transformer",
     "decoder_conf": _DECODER,
 }
+# with features in the place of audio
+FEATURES = {k: v for k, v in SPEECH.items() if k != "frontend_conf"}
+FEATURES |= {"frontend": None, "input_size": 20}
 TRANSDUCER = {"decoder": "transducer", "decoder_conf": {"hidden_size": 8}}
 JOINT_NETWORK = {"joint_space_size": 8}
 SOURCE = {"src_token_type": "char", "src_token_list": SRC_TOKENS}

@@ -22,6 +22,7 @@ _ST = {**models.SPEECH, **models.SOURCE}
 # name -> task, vocabulary, options of the training
 MODELS = {
     "asr": (ASRTask, models.TOKENS, models.SPEECH),
+    "asr_features": (ASRTask, models.TOKENS, models.FEATURES),
     "st": (STTask, models.TOKENS, _ST),
     "st_ctc": (STTask, models.TOKENS, {**_ST, **models.WITH_CTC}),
     "st_multi": (STTask, models.TOKENS, {**_ST, **models.MULTI_DECODER}),

@@ -12,7 +12,7 @@ import regex
 from espnet_lenbias.decoding.transcript import Word
 
 # What a reader takes for one sign: a letter with what combines with it.
-_SIGN = regex.compile(r"\X", regex.DOTALL)
+_SIGN = regex.compile(r"\X")
 _STAND_IN = "\U000f0000"  # and those behind it, which have no meaning of their own
 
 # What people can read, by the guides of broadcasters: signs of a line, lines, seconds.

@@ -158,8 +158,9 @@ def _check_lists(folder: Path) -> None:
     for name, line in _LISTS.items():
         path = folder / name
         if path.is_file() and not path.is_symlink():
-            lines = path.read_text("utf-8", "surrogateescape").splitlines()
-            if not all(line.match(x) for x in lines):
+            with path.open(encoding="utf-8", errors="surrogateescape") as lines:
+                is_own = all(map(line.match, lines))
+            if not is_own:
                 raise OptionError(
                     f"output_dir: {path} stands where a list of this program goes, and it "
                     "is something else: move it, or name another folder"

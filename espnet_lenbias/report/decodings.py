@@ -156,7 +156,8 @@ def _read_tag(tag: Path, found: _Reading) -> None:
     path, config = tag / CONFIG, None
     if path.is_file():
         config = read_system(path)
-    systems: dict[System, Path] = {}  # with the first set of each
+    # With the first set of each, and the model that it was decoded with.
+    systems: dict[System, tuple[str, Mapping[str, str]]] = {}
     for folder in sorted(p for p in tag.iterdir() if p.is_dir()):
         what = list(lacking(folder))
         if files(folder, "text"):
@@ -186,17 +187,17 @@ def _read_tag(tag: Path, found: _Reading) -> None:
             ran = with_defaults(config or {})
         row = {"row": config["row"]} if config and "row" in config else {}
         system = _system(path, {**ran, **row})
-        first = systems.setdefault(system, folder)
-        differ = _differences(first, folder)
+        model = _model_that_ran(folder)
+        first, other = systems.setdefault(system, (folder.name, model))
+        differ = _differences(other, model)
         if differ:
             found.mixed.append(
-                f"`{tag.name}`: {first.name} and {folder.name} differ in "
-                f"{', '.join(differ)}"
+                f"`{tag.name}`: {first} and {folder.name} differ in {', '.join(differ)}"
             )
         found.sets[folder] = system
     if not systems and config is not None and not _set_folders(tag):
         # one that has decoded nothing yet
-        systems[_system(path, with_defaults(config))] = tag
+        systems[_system(path, with_defaults(config))] = (tag.name, {})
     found.systems += systems
 
 
@@ -214,15 +215,15 @@ def _config_that_ran(folder: Path) -> dict[str, Any] | None:
     return configs[0] if configs else None
 
 
-def _differences(folder: Path, other: Path) -> list[str]:
-    """Return the options of the models of two sets that differ, where both are known."""
-    models = [model_that_ran(j) for f in (folder, other) for j in journals(f)[:1]]
-    if len(models) < 2:
-        return []
-    one, two = models
-    return sorted(
-        key for key in one.keys() | two.keys() if one.get(key) != two.get(key)
-    )
+def _model_that_ran(folder: Path) -> Mapping[str, str]:
+    """Return the model of the run that a set's folder is of; {}: not known."""
+    return next((model_that_ran(journal) for journal in journals(folder)), {})
+
+
+def _differences(one: Mapping[str, str], two: Mapping[str, str]) -> list[str]:
+    """Return the options of two models that differ, where both are known."""
+    keys = one.keys() | two.keys() if one and two else ()
+    return sorted(key for key in keys if one.get(key) != two.get(key))
 
 
 def _system(path: Path, config: Any) -> System:

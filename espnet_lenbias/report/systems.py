@@ -6,6 +6,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from espnet_lenbias.errors import shown
 from espnet_lenbias.options.fast_yaml import read_config
 from espnet_lenbias.options.posteriors import (
     MBR,
@@ -62,11 +63,6 @@ class System:
         """The baselines come first, the proposed search last; for sorting."""
         place = {ESPNET: 0, SIMPLE: 1, PROPOSED: 3}.get(self.search, 2)
         return place, len(self.options), *self.row, self.beam_size
-
-
-def _printable(name: object) -> str:
-    """Return a name as a terminal can show it: a sign that steers it is left out."""
-    return "".join(sign if sign.isprintable() else " " for sign in str(name))
 
 
 def label(name: str, lm_weight: float) -> str:
@@ -132,9 +128,10 @@ def system_of(tag: str, config: Mapping[str, Any]) -> System:
     if of_nbest.decide == MBR:
         options = {**options, **_decision(of_nbest)}
     ctc_weight = number("ctc_weight", config.get("ctc_weight", 0.0))
+    name = config.get("row") or _name(search, options, ctc_weight, dtype)
     return System(
         tag=tag,
-        name=_printable(config.get("row") or _name(search, options, ctc_weight, dtype)),
+        name=shown(name, " "),
         search=search,
         beam_size=beam_size,
         lm_weight=float(number("lm_weight", config.get("lm_weight", 0.0))),

@@ -4,12 +4,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
+from espnet2.main_funcs.pack_funcs import pack
 from scipy.signal import resample_poly
 
 from espnet_lenbias.decoding.result_folder import ResultFolder
@@ -19,6 +21,23 @@ from tests.docs.workplace import BOOTS, WALTER, speech
 from tests.tool_models import data, model_of
 
 __all__ = ["data", "model_of"]
+
+
+@pytest.fixture
+def packed(model_of, tmp_path, monkeypatch, capsys) -> Callable[[str], str]:
+    """Return what packs a tiny model, as ESPnet does, with a cache of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def packed(name: str) -> str:
+        model, archive = model_of(name), tmp_path / f"{name}.zip"
+        config, weights = model.files.items()
+        monkeypatch.chdir(model.config.parent)
+        pack(files=dict([weights]), yaml_files=dict([config]), outpath=archive)
+        monkeypatch.chdir(tmp_path)
+        capsys.readouterr()  # what ESPnet says of it
+        return str(archive)
+
+    return packed
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 import soundfile
 import yaml
-from espnet2.main_funcs.pack_funcs import pack
 
 from espnet_lenbias import Speech2Text, cli
 from espnet_lenbias.decoding import explain, loading, model_command
@@ -381,22 +380,6 @@ def test_options_that_would_have_no_effect(
 
 
 # --- Every tool -----------------------------------------------------------------------
-
-
-@pytest.fixture
-def packed(model_of, tmp_path, monkeypatch):
-    """Return what packs a tiny model, as ESPnet does."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-    def packed(name: str) -> str:
-        model, archive = model_of(name), tmp_path / f"{name}.zip"
-        config, weights = model.files.items()
-        monkeypatch.chdir(model.config.parent)
-        pack(files=dict([weights]), yaml_files=dict([config]), outpath=archive)
-        monkeypatch.chdir(tmp_path)
-        return str(archive)
-
-    return packed
 
 
 @pytest.mark.parametrize(

@@ -2,23 +2,16 @@
 
 import numpy as np
 import pytest
-from espnet2.main_funcs.pack_funcs import pack
-from espnet2.tasks.asr import ASRTask
 
 from espnet_lenbias import AudioError, Speech2Text, cli
 from espnet_lenbias.bin import asr_inference
 from espnet_lenbias.options.train_config import feature_size
-from tests import make_models as models
-from tests.make_models import make_model
 from tests.tool_models import asr_command, command, lines
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    options = {**models.SPEECH, "frontend": None, "input_size": 20}
-    del options["frontend_conf"]
-    folder = tmp_path_factory.mktemp("models") / "features"
-    return make_model(folder, "asr", ASRTask, models.TOKENS, **options)
+@pytest.fixture
+def model(model_of):
+    return model_of("asr_features")
 
 
 def test_which_models_take_features():
@@ -38,19 +31,13 @@ def test_audio_is_refused(model, wav_scp, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("tool", ["transcribe", "explain"])
-def test_audio_is_refused_before_it_is_loaded(
-    tool, model, wav_scp, tmp_path, capsys, monkeypatch
-):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    packed = tmp_path / "model.zip"
-    monkeypatch.chdir(model.config.parent)
-    config, weights = model.files.items()
-    pack(files=dict([weights]), yaml_files=dict([config]), outpath=packed)
+def test_audio_is_refused_before_it_is_loaded(tool, packed, wav_scp, tmp_path, capsys):
+    model = packed("asr_features")
     with pytest.raises(SystemExit) as stop:
-        cli.main([tool, str(tmp_path / "utt1.wav"), "--model", str(packed)])
+        cli.main([tool, str(tmp_path / "utt1.wav"), "--model", model])
     assert stop.value.code == 2
     error = capsys.readouterr().err.splitlines()[-1]
-    assert f"model: {packed}: the model takes features of size 20" in error
+    assert f"model: {model}: the model takes features of size 20" in error
 
 
 def test_samples_are_refused_in_python(model):

@@ -108,23 +108,6 @@ def test_from_files_to_texts_and_again(audio, tmp_path, capsys, monkeypatch):
 # --- With tiny models -----------------------------------------------------------------
 
 
-@pytest.fixture
-def packed(model_of, tmp_path, monkeypatch, capsys):
-    """Return what packs a tiny model, as ESPnet does."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-    def packed(name):
-        model, archive = model_of(name), tmp_path / f"{name}.zip"
-        config, weights = model.files.items()
-        monkeypatch.chdir(model.config.parent)
-        pack(files=dict([weights]), yaml_files=dict([config]), outpath=archive)
-        monkeypatch.chdir(tmp_path)
-        capsys.readouterr()  # what ESPnet says of it
-        return archive
-
-    return packed
-
-
 def test_a_long_file_is_cut_at_silences(packed, tmp_path, monkeypatch, capsys):
     """Tones of 3 s at 1 and 6 s; a short file beside it, and one of silence."""
     seconds = np.arange(12 * RATE) / RATE
@@ -276,7 +259,7 @@ def test_the_folder_that_a_decode_config_names(
     monkeypatch.chdir(tmp_path)
     Path("decode.yaml").write_text("output_dir: there\nbeam_size: 2\nctc_weight: 0.0\n")
     line = ["transcribe", "utt1.wav", "--config", "decode.yaml"]
-    line += ["--model", str(packed("asr"))]
+    line += ["--model", packed("asr")]
     assert cli.main(line) == 0
     assert (tmp_path / "there" / "recordings" / "1best_recog" / "text").is_file()
     assert cli.main([*line, "--output_dir", "here"]) == 0
