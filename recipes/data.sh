@@ -36,8 +36,8 @@ take() {  # take <count> <set>: so many utterances of a set in $data, evenly spr
         else
             awk -v n="$n" '{ line[NR] = $0 }
                 END { if (n > NR) n = NR; for (i = 0; i < n; i++) print line[int(i * NR / n) + 1] }' "$data/$set/$f"
-        fi > "$used/$set/.new"
-        renew "$used/$set/.new" "$used/$set/$f"
+        fi > "$used/$set/.new.$$"
+        renew "$used/$set/.new.$$" "$used/$set/$f"
     done
     say "$set: only $(wc -l < "$used/$set/text") of its $(wc -l < "$data/$set/text") utterances, evenly spread, in $used"
 }
@@ -47,15 +47,15 @@ librispeech_data() {  # librispeech_data: the sets of $librispeech in $data, and
     # shellcheck disable=SC2154  # variables of run.sh
     audio=$(realpath -m "$librispeech")
     for s in $sets; do check_data_of "$audio" {"$data","$used"}/"$s"; done
-    rm -rf "$data/.new"
-    "$PYTHON" ../mini_librispeech/local/data_prep.py "$audio" "$data/.new" $sets
+    # a folder of this run: another one, of another model, may write the same data
+    trap 'rm -rf "$data/.new.$$"' EXIT
+    "$PYTHON" ../mini_librispeech/local/data_prep.py "$audio" "$data/.new.$$" $sets
     for s in $sets; do
         note_made_of "$audio" {"$data","$used"}/"$s"
-        for f in wav.scp text utt2spk spk2utt; do renew "$data/.new/$s/$f" "$data/$s/$f"; done
+        for f in wav.scp text utt2spk spk2utt; do renew "$data/.new.$$/$s/$f" "$data/$s/$f"; done
         # shellcheck disable=SC2154
         if [ "$utterances" -gt 0 ]; then take "$utterances" "$s"; fi
     done
-    rm -r "$data/.new"
 }
 
 check_rows() {  # check_rows: that there are decode configs of the $rows, before anything runs

@@ -13,6 +13,7 @@ model=asr_transformer                     # bundled: asr_transformer or asr_rnn
 utterances=10                             # decoded of each set; 0: all
 tuning_utterances=16                      # of dev-other, to tune on at beam 64
 lm_weights="0.1 0.2 0.4"                  # tried; empty: nothing with LM
+without_lm=true                           # false: nothing without LM
 rows="simple simple_heuristics explicit_length optimal:5000"
 related="length_norm eos_threshold length_reward coverage_frames coverage_log length_reward_coverage separate separate_heuristics"  # of the paper; empty: none
 rivals="patience length_penalty patience_length_penalty simple_rectified explicit_length_rectified simple_mbr explicit_length_mbr"  # since the paper; empty: none
@@ -29,6 +30,8 @@ number 0 "" utterances
 number 1 "" tuning_utterances nj
 whole_numbers beams
 numbers lm_weights
+words 'true|false' "true or false" without_lm
+if [ "$without_lm" = false ] && [ -z "${lm_weights// }" ]; then fail "--without_lm false needs --lm_weights: else nothing is decoded"; fi
 . ./path.sh
 . ../data.sh
 
@@ -74,8 +77,11 @@ tune() {  # tune <folder for the configs> <LM scale>...: every row at its best a
 ./run.sh --stage 1 --stop_stage 1 --librispeech "$librispeech" --data "$data" \
     --utterances "$tuning_utterances" --sets dev-other
 run --stage 1 --stop_stage 2 --sets "${every_set//$'\n'/ }"
-confs=without_lm
-tune without_lm 0.0
+confs=
+if [ "$without_lm" = true ]; then
+    confs=without_lm
+    tune without_lm 0.0
+fi
 if [ -n "${lm_weights// }" ]; then
     confs+=" with_lm"
     tune with_lm $lm_weights

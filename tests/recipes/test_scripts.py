@@ -54,7 +54,10 @@ case "$*" in
             mkdir -p "$3/$s"
             echo "u1 $2/$s/u1.flac" > "$3/$s/wav.scp"
             for f in text utt2spk spk2utt; do echo "u1 x" > "$3/$s/$f"; done
-        done ;;
+        done
+        beside=${BESIDE:-}
+        unset BESIDE
+        $beside ;;
     *local.data*) mkdir -p "$4"; echo "u1 $3/u1.wav" | tee "$4/wav.scp" > "$4/text" ;;
     *local.model*) mkdir -p "$(dirname "$4")"; touch "$4" ;;
     *local.tune*) mkdir -p "$4"; cp conf/* "$4" ;;
@@ -278,6 +281,7 @@ def test_a_number_that_is_none(script, option, recipes):
         (LIBRI, "lm_weights", "0.1 much", "much is not a number"),
         (TABLES, "beams", "-4", "-4 is not a whole number from 1 on"),
         (TABLES, "lm_weights", "0.1.2", "0.1.2 is not a number"),
+        (TABLES, "without_lm", "no", "no is not true or false"),
         (WHISPER, "rival_beams", "5 x", "x is not a whole number from 1 on"),
         (WHISPER, "rival", "openai me", "me is not openai or faster"),
         (
@@ -602,6 +606,29 @@ def test_the_tables_go_on_where_an_utterance_has_failed(decoding):
     assert (run.returncode, _decoded(decoding)) == (2, ["optimal_beam4/dev-clean"])
 
 
+@pytest.mark.parametrize(
+    ("options", "times"),
+    [
+        (("--lm_weights", "0.1"), 2),
+        (("--lm_weights", ""), 1),
+        (("--lm_weights", "0.1", "--without_lm", "false"), 1),
+    ],
+)
+def test_tables_with_and_without_lm(options, times, decoding):
+    _make(decoding / "mini_librispeech", "pretrained/asr_rnn.zip")
+    audio = ("--model", "asr_rnn", "--librispeech", decoding / "a")
+    rows = ("--rows", "optimal", "--related", "", "--rivals", "", "--sets", "dev-clean")
+    run = _run(decoding, TABLES, *audio, *rows, *options)
+    assert run.returncode == 0, run.stderr
+    assert _decoded(decoding) == [*times * ["optimal_beam4/dev-clean"], "report"]
+
+
+def test_tables_neither_with_nor_without_lm(recipes):
+    run = _run(recipes, TABLES, "--without_lm", "false", "--lm_weights", "")
+    message = "--without_lm false needs --lm_weights: else nothing is decoded"
+    _refused(recipes, run, f"mini.sh: {message}")
+
+
 def test_data_of_other_audio_is_neither_used_nor_written_over(decoding):
     few = ("--utterances", 1, "--stop_stage", 1)
     assert _libri(decoding, "a", *few).returncode == 0
@@ -619,6 +646,20 @@ def test_data_of_other_audio_is_neither_used_nor_written_over(decoding):
     assert (data / "wav.scp").read_text() == before
     assert _libri(decoding, "b", *few, "--data", "mine").returncode == 0
     assert _libri(decoding, "a", *few).returncode == 0
+
+
+def test_two_runs_can_make_the_same_data(decoding):
+    """As of two models, one on each core."""
+    beside = (
+        f"./run.sh --librispeech {decoding}/a --model n --sets dev-other --stop_stage 1"
+    )
+    run = _libri(decoding, "a", "--stop_stage", 1, BESIDE=beside)
+    assert run.returncode == 0, run.stderr
+    data = decoding / "librispeech" / "data"
+    assert sorted(path.name for path in data.iterdir()) == ["dev-clean", "dev-other"]
+    for name in ("dev-clean", "dev-other"):
+        wav_scp = (data / name / "wav.scp").read_text()
+        assert wav_scp == f"u1 {decoding}/a/{name}/u1.flac\n"
 
 
 @pytest.mark.parametrize("file", ["wav.scp", "text", "segments"])
