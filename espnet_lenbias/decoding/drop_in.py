@@ -29,7 +29,7 @@ from espnet_lenbias.decoding.run_log import kept_markers, log_kept, log_to_termi
 from espnet_lenbias.errors import OptionError, OtherRunError
 from espnet_lenbias.espnet_compat import commandline, decodes_batches
 from espnet_lenbias.options.data_files import data_taken, utterances
-from espnet_lenbias.options.decoding import get_parser, parse, show_cause
+from espnet_lenbias.options.decoding import get_parser, parse, refuse, show_cause
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.interrupts import interrupted
 from espnet_lenbias.options.output_folder import NO_ROOM
@@ -96,7 +96,7 @@ def run(
             write_formats(folder, args, rows)
     except (OptionError, OtherRunError) as e:
         show_cause(args.log_level)
-        parser.exit(2, f"{parser.prog}: error: {e}\n")
+        refuse(parser, args, e)
     except OSError as e:
         parser.exit(2, f"{parser.prog}: error: {_what_failed(e)}\n")
     for line in warnings.summary(len(data)):

@@ -10,7 +10,7 @@ from typing import Any
 
 from espnet_lenbias.decoding import drop_in
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.decoding import get_parser, parse
+from espnet_lenbias.options.decoding import get_parser, parse, refuse
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.interrupts import interrupted
 from espnet_lenbias.options.online import check_online
@@ -26,7 +26,7 @@ def main(tool: Tool, cmd: Sequence[str] | None = None) -> int:
     try:
         check_online(args.search, vars(args))
     except OptionError as e:
-        parser.exit(2, f"{parser.prog}: error: {e}\n")
+        refuse(parser, args, e)
 
     def in_chunks(model: Any) -> Any:
         # Here, not above: this loads torch and ESPnet.

@@ -37,7 +37,7 @@ from espnet_lenbias.decoding.model_command import (
     parse_own,
 )
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.decoding import show_cause
+from espnet_lenbias.options.decoding import refuse, show_cause
 from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.html_page import (
     add_html_options,
@@ -136,7 +136,7 @@ def main(cmd: Sequence[str] | None = None) -> int:
         explanation = _explained(tool, args, given, title, own.doubtful)
     except OptionError as e:
         show_cause(args.log_level)
-        parser.exit(2, f"{parser.prog}: error: {e}\n")
+        refuse(parser, args, e)
     except (TooShortUttError, MemoryError, RuntimeError, TypeError, ValueError) as e:
         # e.g. audio too short for the encoder, a model that is a transducer
         parser.exit(1, f"{parser.prog}: error: {given.source}: {reason(e)}\n")

@@ -168,6 +168,22 @@ def parse(
     return args
 
 
+def refuse(
+    parser: argparse.ArgumentParser, args: argparse.Namespace, error: Exception
+) -> NoReturn:
+    """Exit with status 2 on a mistake that shows once the options are read.
+
+    Args:
+        parser: Reports it.
+        args: What it has read.
+        error: The mistake; where it begins with an option of the decode config, that is
+            named, too.
+    """
+    option = re.match(r"\w*", str(error))
+    named = _origin(option[0] if option else "", peek_config(args.config), args)
+    _fail(parser, f"{named}{error}")
+
+
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out the sizes of batches that nothing is said about."""
     sizes = ("batch_size", "batch_bins")

@@ -57,7 +57,8 @@ def check_formats(formats: Any, options: Mapping[str, Any]) -> list[str]:
         if name in OF_TIMES and not options.get("times"):
             raise OptionError(
                 f"formats: {name} holds the time of each word, which nobody has asked "
-                f"for: say times: true, too (--times true), or leave {name} out"
+                "for: say times: true, too (--times true; translated text and streams "
+                f"have none), or leave {name} out"
             )
     return asked
 

@@ -37,6 +37,11 @@ def make_output_dir(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):  # permissions alone do not tell everywhere
             pass
+    except RecursionError as e:
+        raise OptionError(
+            f"output_dir names {len(folder.parts)} folders in one another: name another "
+            "folder"
+        ) from e
     except OSError as e:
         if e.errno in NO_ROOM:
             raise

@@ -389,6 +389,22 @@ def test_the_tool_ends_with_one_line(
     assert f": error: {message.format(**names)}" in last
 
 
+@pytest.mark.parametrize("where", ["command line", "decode config"])
+def test_what_shows_with_the_model_names_the_decode_config_that_says_it(
+    where, spoilt, wav_scp, tmp_path, capsys
+):
+    config = tmp_path / "decode.yaml"
+    config.write_text("quantize_modules: [Foo]\nbeam_size: 2\n")
+    options, begins = ["--config", str(config)], f"{config}: "
+    if where == "command line":
+        options += ["--quantize_modules", "Tensor"]
+        begins = ""
+    data = f"{wav_scp},speech,sound"
+    assert _run(spoilt, data, tmp_path / "out", *options) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert f": error: {begins}quantize_modules: torch.nn has no module '" in last
+
+
 @pytest.mark.parametrize("level, shown", [("INFO", False), ("DEBUG", True)])
 def test_the_log_can_show_the_cause(level, shown, spoilt, wav_scp, tmp_path, capsys):
     changed(spoilt["asr_train_config"], encoder="foo")

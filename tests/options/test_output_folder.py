@@ -31,6 +31,13 @@ def test_a_name_that_is_too_long(tmp_path):
         make_output_dir(tmp_path / ("a" * 300))
 
 
+def test_more_folders_in_one_another_than_python_makes(tmp_path):
+    folder = tmp_path.joinpath(*2000 * ["a"])
+    message = rf"output_dir names {len(folder.parts)} folders in one another"
+    with pytest.raises(OptionError, match=message):
+        make_output_dir(folder)
+
+
 @pytest.mark.parametrize(
     "error, message",
     [
