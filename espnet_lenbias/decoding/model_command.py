@@ -17,7 +17,7 @@ from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.output_folder import named_path
 from espnet_lenbias.options.packed_model import check_owner, model_files
 from espnet_lenbias.options.tool_choice import check_tool
-from espnet_lenbias.options.values import take_exponents
+from espnet_lenbias.options.values import take_as_written
 
 # Of the options of decoding those that say what is decoded.
 _OF_DATA = (DATA, "segments", "key_file")
@@ -41,7 +41,7 @@ def own_parser(prog: str, usage: str, doc: str | None) -> argparse.ArgumentParse
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    take_exponents(parser)
+    take_as_written(parser)
     parser.add_argument(
         "--model",
         required=True,

@@ -21,7 +21,7 @@ from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.audio_files import check_audio_file, seconds_of
 from espnet_lenbias.options.data_files import read_lines
 from espnet_lenbias.options.output_folder import make_output_dir, named_path
-from espnet_lenbias.options.values import finite
+from espnet_lenbias.options.values import finite, take_as_written
 
 _PROG = "espnet-lenbias segment"
 
@@ -33,6 +33,7 @@ def get_parser() -> argparse.ArgumentParser:
         description=__doc__.partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    take_as_written(parser)
     add = parser.add_argument
     add("wav_scp", type=Path, metavar="WAV_SCP", help="lines `recording audio-file`")
     add(

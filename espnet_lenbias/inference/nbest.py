@@ -90,7 +90,9 @@ def decided(
         with heard_by(model.beam_search) if options.times else nullcontext():
             results = decode()
     finally:
-        model.nbest = nbest
+        # else untouched: the search may have an `nbest` of its own, below
+        if n_compared > nbest:
+            model.nbest = nbest
         model._gives_all = False
     n_samples = lengths() if options.times else 0
     return _each_list(

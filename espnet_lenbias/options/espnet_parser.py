@@ -19,7 +19,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from espnet_lenbias.options.values import take_exponents
+from espnet_lenbias.options.values import take_as_written
 
 
 def inference_parser(module: str) -> argparse.ArgumentParser:
@@ -32,7 +32,7 @@ def inference_parser(module: str) -> argparse.ArgumentParser:
     if parser is None:
         whole: argparse.ArgumentParser = importlib.import_module(module).get_parser()
         parser = whole
-    take_exponents(parser)
+    take_as_written(parser)
     for action in parser._actions:
         # A bare per cent sign, which 202611 has in a help text, ends `--help` in a
         # ValueError: argparse fills in `%(default)s` and the like.

@@ -173,8 +173,20 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def take_exponents(parser: argparse.ArgumentParser) -> None:
-    """Have a parser take -1e-3 for a number, as it does -0.001, and for no option."""
+def take_as_written(parser: argparse.ArgumentParser) -> None:
+    """Have a parser take values as they are written.
+
+    So -1e-3 is a number, as -0.001 is, and no option; and ``--option=--`` is a mistake,
+    where Pythons up to 3.12 may hand on an empty list.
+    """
     parser._negative_number_matcher = re.compile(
         r"^-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$", re.IGNORECASE
     )
+    read = parser._get_values
+
+    def values(action: argparse.Action, arg_strings: list[str]) -> Any:
+        if arg_strings == ["--"] and action.option_strings:
+            raise argparse.ArgumentError(action, "-- is no value")
+        return read(action, arg_strings)
+
+    parser._get_values = values  # type: ignore[method-assign]

@@ -27,7 +27,7 @@ from espnet_lenbias.options.html_page import (
 )
 from espnet_lenbias.options.metrics import METRICS, TOKENIZERS, USUAL_TOKENIZER
 from espnet_lenbias.options.output_folder import make_output_dir, named_path
-from espnet_lenbias.options.values import finite, from_one, take_exponents
+from espnet_lenbias.options.values import finite, from_one, take_as_written
 
 if TYPE_CHECKING:
     from espnet_lenbias.report.decodings import Decoding
@@ -49,7 +49,7 @@ def get_parser() -> argparse.ArgumentParser:
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    take_exponents(parser)
+    take_as_written(parser)
     add = parser.add_argument
     add("dir", type=Path, metavar="DIR", help="the folder of decodings")
     add(

@@ -302,6 +302,20 @@ def test_another_search_goes_on_with_the_options(transformer_model, waves):
     assert len(model(waves["utt1"])) == 1
 
 
+@pytest.mark.parametrize("nbest", [1, 2])
+def test_a_search_whose_own_list_is_shorter_returns_no_more_later(
+    nbest, transformer_model, waves
+):
+    model = Speech2Text(
+        **transformer_model.files,
+        **OURS,
+        confidence="label_probability",
+        nbest=3,
+        search_conf={"nbest": nbest},
+    )
+    assert [len(model(waves["utt1"])) for _ in range(3)] == 3 * [nbest]
+
+
 def test_without_confidences_nothing_is_kept(transformer_model, waves):
     model = Speech2Text(**transformer_model.files, **OURS)
     assert model.beam_search.options.nbest == 1
