@@ -45,7 +45,8 @@ def read_yaml(text: str) -> Any:
     """Return what a yaml holds that a person has written.
 
     Raises:
-        OptionError: It has an option twice, of which the last would count.
+        OptionError: It has an option twice, of which the last would count; or see
+            :func:`load_yaml`.
         Exception: One of :data:`NO_YAML`: it is no yaml.
     """
     twice = next(_twice(yaml.compose(text, Loader=LOADER)), None)
@@ -55,7 +56,42 @@ def read_yaml(text: str) -> Any:
         if first != line:
             where = f"lines {first} and {line} have {key}"
         raise OptionError(f"{where}: leave one of them out")
-    return yaml.load(text, Loader=LOADER)
+    return load_yaml(text)
+
+
+def load_yaml(text: str | bytes) -> Any:
+    """Return what a yaml holds.
+
+    Raises:
+        OptionError: A value of it holds itself, by an alias: nobody could write it out.
+        Exception: One of :data:`NO_YAML`: it is no yaml.
+    """
+    value = yaml.load(text, Loader=LOADER)
+    if _holds_itself(value, set(), set()):
+        raise OptionError(
+            "an alias stands within what it names: write out what is meant"
+        )
+    return value
+
+
+def _holds_itself(value: Any, around: set[int], seen: set[int]) -> bool:
+    """Tell whether a value is within itself.
+
+    Args:
+        value: A mapping, a list, or anything else.
+        around: The ids of those that it is in.
+        seen: The ids of those that do not hold themselves.
+    """
+    if not isinstance(value, dict | list) or id(value) in seen:
+        return False
+    if id(value) in around:
+        return True
+    around.add(id(value))
+    within = value.values() if isinstance(value, dict) else value
+    found = any(_holds_itself(part, around, seen) for part in within)
+    around.remove(id(value))
+    seen.add(id(value))
+    return found
 
 
 def _twice(node: yaml.Node | None) -> Iterator[tuple[str, int, int]]:

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from espnet_lenbias.errors import OptionError, one_line
-from espnet_lenbias.options.fast_yaml import LOADER, NO_YAML
+from espnet_lenbias.options.fast_yaml import LOADER, NO_YAML, load_yaml
 from espnet_lenbias.options.unpacked_model import LISTING, LOCK
 
 # Nothing that is trained packs so well: weights hardly at all, text to a tenth.
@@ -121,8 +121,10 @@ def check_yaml(packed: zipfile.ZipFile, member: zipfile.ZipInfo, archive: Path) 
     if member.file_size > _MOST_YAML_BYTES:
         raise OptionError(f"{where} is a yaml file of {member.file_size} bytes")
     try:
-        node = yaml.compose(packed.read(member), Loader=LOADER)
-        n_values = expanded_size(node)
+        text = packed.read(member)
+        n_values = expanded_size(yaml.compose(text, Loader=LOADER))
+        if n_values <= _MOST_YAML_VALUES:
+            load_yaml(text)
     except NO_YAML as e:
         raise OptionError(
             f"{where} is no yaml file that can be read: {one_line(e)}"

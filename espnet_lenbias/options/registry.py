@@ -132,7 +132,8 @@ def check_search_conf(name: str, conf: Mapping[str, Any]) -> dict[str, Any]:
     """Verify the name of a search, the keys of its ``search_conf`` and their values.
 
     Returns:
-        What was given, with the numbers read that are text.
+        What was given, with the numbers read that are text, and without what has its
+        default.
 
     Raises:
         ValueError: names what is wrong and the nearest valid name.
@@ -148,12 +149,18 @@ def check_search_conf(name: str, conf: Mapping[str, Any]) -> dict[str, Any]:
         if not conf.get("nbest"):
             return dict(conf)
         return {**conf, "nbest": count("search_conf: nbest", conf["nbest"])}
+    unset = {key for key in conf if conf[key] is None and options[key] is None}
+    conf = {key: value for key, value in conf.items() if key not in unset}
     try:
         # A decoder always knows its n-best size: it is an option of ESPnet's.
         read = asdict(OPTIONS[name](**{"nbest": 1, **conf}))
     except ValueError as e:
         raise ValueError(f"search_conf of {name}: {e}") from e
-    return {key: _as_given(read[key], value) for key, value in conf.items()}
+    return {
+        key: _as_given(read[key], value)
+        for key, value in conf.items()
+        if read[key] != options[key]
+    }
 
 
 def check_keywords(given: Mapping[str, Any], valid: Iterable[str]) -> None:

@@ -12,11 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.options.espnet_tools import Tool, tool_of
-from espnet_lenbias.options.fast_yaml import LOADER, NO_YAML
+from espnet_lenbias.options.fast_yaml import NO_YAML, load_yaml
 
 # What says to which task a training config belongs: (task, a key that it has), in order.
 _KEYS = (
@@ -70,7 +68,7 @@ def read_train_config(key: str, path: Any) -> Mapping[str, Any]:
 @functools.lru_cache(maxsize=4)  # long, and asked for again and again
 def _parsed(path: str, changed: int, size: int) -> Any:
     """Return what a yaml file of this date and size holds; nobody may change it."""
-    return yaml.load(Path(path).read_text(encoding="utf-8"), Loader=LOADER)
+    return load_yaml(Path(path).read_text(encoding="utf-8"))
 
 
 def check_file(key: str, path: Any) -> None:

@@ -86,11 +86,12 @@ def number(
         ValueError: Names the option.
     """
     read = value
-    if isinstance(value, str):
-        try:
+    try:
+        # a whole number stays one, but where torch takes it for a float alone
+        if isinstance(value, str) or (isinstance(value, int) and abs(value) > MOST):
             read = float(value)
-        except ValueError:
-            read = None
+    except (ValueError, OverflowError):
+        read = None
     is_number = isinstance(read, Real) and not isinstance(read, bool)
     if not is_number or not math.isfinite(read) or not valid(read):  # type: ignore[arg-type]
         raise ValueError(f"{key} must be {wanted}, not {value!r}")

@@ -111,10 +111,12 @@ class LabelSynchronousSearch(BeamSearch):
         vocab_size = count("vocab_size", vocab_size)
         sos, eos = whole("sos", sos), whole("eos", eos)
         weights = {name: number(f"weights: {name}", w) for name, w in weights.items()}
-        largest = torch.finfo(torch.float32).max  # what scores are added up in
+        sums = torch.finfo(torch.float32)  # what scores are added up in
         for name, weight in weights.items():
-            if abs(weight) > largest:
+            if abs(weight) > sums.max:
                 raise ValueError(f"weights: {name} has {weight:g}, which is too large")
+            if 0 < abs(weight) < sums.tiny:
+                raise ValueError(f"weights: {name} has {weight:g}: set it to 0")
         pre_beam_ratio = number("pre_beam_ratio", pre_beam_ratio)
         if not 0 <= eos < vocab_size:
             raise ValueError(
@@ -135,11 +137,8 @@ class LabelSynchronousSearch(BeamSearch):
         )
         if not self.scorers:
             raise ValueError(f"no scorer has a weight other than 0: {self.weights}")
-        if self.do_pre_beam and self.pre_beam_size < 1:
-            raise ValueError(
-                f"pre_beam_ratio is {pre_beam_ratio}, so the pre-beam would hold "
-                f"{self.pre_beam_size} labels: it must hold one or more"
-            )
+        self._pre_beam_of, self._pre_beam_ratio = beam_size, pre_beam_ratio
+        self._check_pre_beam()
         self.options = options
         self.trace: list[Trace] = []
         # what computes in another dtype, by the scorer's name; see compute_in
@@ -227,6 +226,9 @@ class LabelSynchronousSearch(BeamSearch):
             OptionError: The rule wants attention, and no scorer gives it; or label
                 smoothing is to be taken out, and there is no decoder.
         """
+        # which may have been set since
+        self.beam_size = count("beam_size", self.beam_size)
+        self._follow_beam()
         pre_beam = None
         if self.full_scorers and self.part_scorers and self.do_pre_beam:
             pre_beam = PreBeam(
@@ -234,8 +236,6 @@ class LabelSynchronousSearch(BeamSearch):
                 self.pre_beam_size,
                 self.pre_beam_score_key,
             )
-        # which may have been set since
-        self.beam_size = count("beam_size", self.beam_size)
         rule = self.make_rule()
         wants_attention = rule.coverage_options is not None
         adapters = {
@@ -267,6 +267,26 @@ class LabelSynchronousSearch(BeamSearch):
             repeat_limit=self.repeat_limit,
             keep_label_scores=self.keep_label_scores,
         )
+
+    def _follow_beam(self) -> None:
+        """Have the pre-beam of the beam size as it is now, as if it were built with it."""
+        if self.beam_size == self._pre_beam_of:
+            return  # or it has been set by hand
+        self.pre_beam_size = int(self._pre_beam_ratio * self.beam_size)
+        self.do_pre_beam = (
+            self.pre_beam_score_key is not None
+            and self.pre_beam_size < self.n_vocab
+            and len(self.part_scorers) > 0
+        )
+        self._check_pre_beam()
+        self._pre_beam_of = self.beam_size
+
+    def _check_pre_beam(self) -> None:
+        if self.do_pre_beam and self.pre_beam_size < 1:
+            raise ValueError(
+                f"pre_beam_ratio is {self._pre_beam_ratio}, so the pre-beam would hold "
+                f"{self.pre_beam_size} labels: it must hold one or more"
+            )
 
     def _smoothed(self) -> dict[str, float]:
         """Return the label smoothing that is taken out of the scores of each decoder."""

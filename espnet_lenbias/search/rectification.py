@@ -33,7 +33,7 @@ def rectified(log_probs: torch.Tensor, label_smoothing: float) -> torch.Tensor:
     Returns:
         (n, V), those of a distribution for each row that is not -inf throughout.
     """
-    log_d = math.log(label_smoothing / max(1, log_probs.size(1) - 1))
+    log_d = math.log(label_smoothing) - math.log(max(1, log_probs.size(1) - 1))
     # log(p - d) = log p + log(1 - d / p), also where p itself is too small for a float
     share = -torch.expm1(log_d - log_probs)
     q = log_probs + share.clamp(min=_LEFT).log()

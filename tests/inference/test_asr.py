@@ -666,3 +666,20 @@ def test_beam_size_and_nbest_may_be_set_at_any_time(search, transformer_model, w
     if search != "espnet":
         model.beam_search.beam_size = "8"
         assert [x[2] for x in model(waves["utt1"])] == [x[2] for x in found]
+
+
+@pytest.mark.parametrize("beam_size", [2, 8, 20])
+def test_a_beam_size_that_is_set_has_its_own_pre_beam(
+    beam_size, transformer_model, waves
+):
+    """Where ESPnet's objects keep that of the beam size that they are built with."""
+    options = {"ctc_weight": 0.3, "maxlenratio": -6.0, "search": "explicit_length"}
+    wanted = Speech2Text(**transformer_model.files, **options, beam_size=beam_size)
+    model = Speech2Text(**transformer_model.files, **options, beam_size=4)
+    model.beam_search.beam_size = beam_size
+    for wave in waves.values():
+        [(_, _, ids, hyp)], [(_, _, found, other)] = wanted(wave), model(wave)
+        assert (ids, hyp.score) == (found, pytest.approx(other.score))
+    search, like = model.beam_search, wanted.beam_search
+    assert search.pre_beam_size == like.pre_beam_size
+    assert search.do_pre_beam == like.do_pre_beam

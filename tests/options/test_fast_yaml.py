@@ -54,6 +54,14 @@ def test_what_is_no_yaml_is_told_in_a_line(text, tmp_path):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("text", ["a: &x [*x]", "a: &x {b: [1, *x]}", "&x [[*x]]"])
+def test_a_value_that_holds_itself(text, tmp_path):
+    (tmp_path / "c.yaml").write_text(text)
+    message = "c.yaml: an alias stands within what it names: write out what is meant"
+    with pytest.raises(OptionError, match=message):
+        read_config(tmp_path / "c.yaml")
+
+
 def test_the_same_option_in_two_places_of_a_config(tmp_path):
     (tmp_path / "c.yaml").write_text("a: &a {x: 1}\nb: {x: 2, c: *a, d: [*a, *a]}\n")
     x = {"x": 1}

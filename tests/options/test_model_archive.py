@@ -114,9 +114,18 @@ def test_aliases_of_aliases(tmp_path):
     assert time.monotonic() - start < 10
 
 
-def test_yaml_that_cannot_be_read(tmp_path):
-    path = _zip(tmp_path, {"exp/config.yaml": "a: [1"})
-    with pytest.raises(ValueError, match="'exp/config.yaml' is no yaml file"):
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: [1", "while parsing"),
+        ("a: 2024-02-30", "day is out of range"),
+        ("a: &x [*x]", "an alias stands within what it names"),
+    ],
+)
+def test_yaml_that_cannot_be_read(text, why, tmp_path):
+    path = _zip(tmp_path, {"exp/config.yaml": text})
+    message = f"'exp/config.yaml' is no yaml file that can be read: .*{why}"
+    with pytest.raises(ValueError, match=message):
         check_members(path, tmp_path)
 
 

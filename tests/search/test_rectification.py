@@ -49,6 +49,11 @@ def test_what_smoothing_alone_explains_is_left_with_next_to_nothing():
     assert row.tolist() == pytest.approx(expected, rel=1e-5)
 
 
+def test_the_smallest_smoothing_that_a_number_can_be_changes_nothing():
+    row = torch.tensor([logs(0.6, 0.1, 0.3)])
+    assert rectified(row, 5e-324)[0].tolist() == near(row[0].tolist())
+
+
 @given(st.integers(0, 10**6), st.integers(2, 9), st.sampled_from([0.05, 0.1, 0.3]))
 def test_it_gives_back_what_was_smoothed(seed, n_labels, smoothing):
     q = random_distributions(seed, 4, n_labels).double()

@@ -35,6 +35,10 @@ def test_numbers_that_are_text(kind):
         ({"beam_size": 2.5}, "beam_size must be a whole number of 1 or more, not 2.5"),
         ({"weights": {"decoder": "x"}}, "weights: decoder must be a number, not 'x'"),
         (
+            {"weights": {"decoder": 1e-320}},
+            r"weights: decoder has 9.99989e-321: set it to 0",
+        ),
+        (
             {"weights": {"decoder": -1e39}},
             r"weights: decoder has -1e\+39, which is ",
         ),
