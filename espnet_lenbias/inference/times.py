@@ -77,6 +77,8 @@ def check_can_tell_times(model: Any, times: bool | str) -> None:
     if times == CTC and ctc_of(model) is None:
         raise OptionError(f"{asked}: the model has no CTC: say times: {ATTENTION}")
     decoder = _decoder(model)
+    if times == ATTENTION and decoder is None:
+        raise OptionError(f"{asked}: the model has no decoder: say times: {CTC}")
     if times == ATTENTION and not has_known_attention(decoder):
         raise OptionError(
             f"{asked}: of the attention of a {type(decoder).__name__} nothing is known: "

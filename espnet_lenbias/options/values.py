@@ -95,7 +95,7 @@ def number(
     is_number = isinstance(read, Real) and not isinstance(read, bool)
     if not is_number or not math.isfinite(read) or not valid(read):  # type: ignore[arg-type]
         raise ValueError(f"{key} must be {wanted}, not {value!r}")
-    return read  # type: ignore[return-value]
+    return read if isinstance(read, int) else float(read)  # type: ignore[arg-type]
 
 
 def count(key: str, value: object) -> int:

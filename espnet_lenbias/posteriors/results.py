@@ -136,3 +136,7 @@ def _check_one_list(nbest: Sequence[Result]) -> None:
     for result in nbest:
         if not isinstance(result, tuple) or len(result) < _FIELDS:
             raise TypeError(f"{_WANTED}, and this one has {type(result).__name__}")
+        if not hasattr(result[-1], "score"):
+            raise TypeError(
+                f"{_WANTED}, and the last of this one is a {type(result[-1]).__name__}"
+            )

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import torch
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.espnet_compat import BeamSearch, ScorerInterface
+from espnet_lenbias.espnet_compat import BeamSearch, LengthBonus, ScorerInterface
 from espnet_lenbias.options.repeat_limit import RepeatLimit
 from espnet_lenbias.options.values import count, number, switch, whole
 from espnet_lenbias.scorers import Adapter, EncoderOutput, adapter_for
@@ -228,14 +228,6 @@ class LabelSynchronousSearch(BeamSearch):
         """
         # which may have been set since
         self.beam_size = count("beam_size", self.beam_size)
-        self._follow_beam()
-        pre_beam = None
-        if self.full_scorers and self.part_scorers and self.do_pre_beam:
-            pre_beam = PreBeam(
-                frozenset(self.part_scorers),
-                self.pre_beam_size,
-                self.pre_beam_score_key,
-            )
         rule = self.make_rule()
         wants_attention = rule.coverage_options is not None
         adapters = {
@@ -258,7 +250,7 @@ class LabelSynchronousSearch(BeamSearch):
         return SearchSetup(
             adapters=adapters,
             weights=self.weights,
-            pre_beam=pre_beam,
+            pre_beam=self._pre_beam(),
             rule=rule,
             beam_size=self.beam_size,
             eos=self.eos,
@@ -268,18 +260,28 @@ class LabelSynchronousSearch(BeamSearch):
             keep_label_scores=self.keep_label_scores,
         )
 
-    def _follow_beam(self) -> None:
-        """Have the pre-beam of the beam size as it is now, as if it were built with it."""
-        if self.beam_size == self._pre_beam_of:
-            return  # or it has been set by hand
-        self.pre_beam_size = int(self._pre_beam_ratio * self.beam_size)
-        self.do_pre_beam = (
-            self.pre_beam_score_key is not None
-            and self.pre_beam_size < self.n_vocab
-            and len(self.part_scorers) > 0
+    def _pre_beam(self) -> PreBeam | None:
+        """Return which labels partial scorers are asked for; None: all.
+
+        So many as if the search had been built with the beam size that it has now.
+        """
+        if self.beam_size != self._pre_beam_of:  # else their number may have been set
+            self.pre_beam_size = int(self._pre_beam_ratio * self.beam_size)
+            self.do_pre_beam = (
+                self.pre_beam_score_key is not None
+                and self.pre_beam_size < self.n_vocab
+                and len(self.part_scorers) > 0
+            )
+            self._check_pre_beam()
+            self._pre_beam_of = self.beam_size
+        # a bonus is the same for all labels: none would be the best by it
+        full = self.full_scorers.values()
+        choosing = [s for s in full if not isinstance(s, LengthBonus)]
+        if not (choosing and self.part_scorers and self.do_pre_beam):
+            return None
+        return PreBeam(
+            frozenset(self.part_scorers), self.pre_beam_size, self.pre_beam_score_key
         )
-        self._check_pre_beam()
-        self._pre_beam_of = self.beam_size
 
     def _check_pre_beam(self) -> None:
         if self.do_pre_beam and self.pre_beam_size < 1:

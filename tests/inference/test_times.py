@@ -388,6 +388,12 @@ def test_a_model_without_ctc(model_of, build):
         st.Speech2Text(**model_of("st").files, ctc_weight=0.0, times="ctc")
 
 
+def test_a_model_without_decoder(model_of):
+    message = "times: attention: the model has no decoder: say times: ctc"
+    with pytest.raises(OptionError, match=message):
+        s2t.Speech2Text(**model_of("s2t_ctc").files, times="attention")
+
+
 @pytest.mark.parametrize("name", ["st_multi", "st_attention"])
 def test_a_translator_of_what_it_has_recognised(name, model_of):
     with pytest.raises(OptionError, match="times: true: this model translates what it"):

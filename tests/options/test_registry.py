@@ -2,6 +2,7 @@ import argparse
 import re
 import subprocess
 import sys
+from fractions import Fraction
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -262,7 +263,7 @@ def test_defaults_that_are_written_out_say_nothing(search):
         assert check_search_conf(search, asked) == {"exact_nbest": True}
 
 
-@pytest.mark.parametrize("value", [10**22, str(10**22), 1e22])
+@pytest.mark.parametrize("value", [10**22, str(10**22), 1e22, Fraction(10**22)])
 def test_whole_numbers_beyond_those_of_torch(value):
     [read] = check_search_conf("explicit_length", {"score_threshold": value}).values()
     assert (type(read), read) == (float, 1e22)

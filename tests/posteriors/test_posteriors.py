@@ -104,7 +104,10 @@ def test_the_lists_of_several_utterances(function, nbest):
 @pytest.mark.parametrize(
     "function", [word_confidence, label_confidence, minimum_bayes_risk]
 )
-@pytest.mark.parametrize("wrong", [None, "the cat", [object()], [("the cat",)]])
+@pytest.mark.parametrize(
+    "wrong",
+    [None, "the cat", [object()], [("the cat",)], [("the", ["the"], [1], None)]],
+)
 def test_what_is_no_nbest_list(function, wrong):
     with pytest.raises(
         TypeError, match="an n-best list is what an inference object re"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from espnet_lenbias.espnet_compat import LengthBonus
 from tests.search.kinds import both
 from tests.toys import BatchPartialScorer, RandomScorer, build, encoder_output
 
@@ -59,11 +60,13 @@ def test_the_end_label_is_one_of_the_labels(kind, eos):
 
 
 @both
-def test_a_pre_beam_of_all_scorers_where_there_is_none_but_partial_ones(kind):
+@pytest.mark.parametrize("penalty", [0.0, 0.001])
+def test_a_pre_beam_of_all_scorers_where_there_is_none_but_partial_ones(penalty, kind):
     """As ESPnet's translators have it with `ctc_weight: 1.0`."""
-    scorers, weights = {"ctc": BatchPartialScorer(0, 6)}, {"ctc": 1.0}
+    scorers = {"ctc": BatchPartialScorer(0, 6), "length_bonus": LengthBonus(6)}
+    weights = {"ctc": 1.0, "length_bonus": penalty}
     found = [
-        build(kind, scorers, weights, 3, 6, nbest=1, pre_beam_score_key=key)(
+        build(kind, scorers, weights, 1, 6, nbest=1, pre_beam_score_key=key)(
             encoder_output(0, 5)
         )
         for key in ("full", None)
