@@ -18,7 +18,7 @@ from espnet_lenbias.options.search_conf import (
     ExplicitLengthOptions,
     SimpleOptions,
 )
-from espnet_lenbias.options.values import count, nearest
+from espnet_lenbias.options.values import count, nearest, plain
 
 GROUP = "espnet.beam_search"
 
@@ -161,6 +161,18 @@ def check_search_conf(name: str, conf: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in conf.items()
         if read[key] != options[key]
     }
+
+
+def what_is_said(name: Any, conf: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a ``search_conf`` as it can be compared: without what has its default.
+
+    Args:
+        name: Of the search; of one that is not of this package no default is known.
+        conf: Verified or not.
+    """
+    defaults = search_options(name) if name in OPTIONS else {}
+    said: dict[str, Any] = plain(conf)
+    return {k: v for k, v in said.items() if v != plain(defaults.get(k))}
 
 
 def check_keywords(given: Mapping[str, Any], valid: Iterable[str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from espnet_lenbias.options.espnet_tools import TOOLS
 from espnet_lenbias.options.packed_model import packed_options
 from espnet_lenbias.options.posteriors import POSTERIOR_OPTIONS
+from espnet_lenbias.options.registry import what_is_said
 from espnet_lenbias.options.run_journal import read_run_options
 from espnet_lenbias.options.run_options import value_of
 from espnet_lenbias.options.values import plain
@@ -87,12 +88,19 @@ def contradictions(config: Mapping[str, Any], ran: Mapping[str, Any]) -> Iterato
         config: From the yaml file.
         ran: See :func:`config_that_ran`.
     """
+    search = config.get("search", ran.get("search"))
     for key in _TOLD:
         if key not in config or key not in ran:
             continue
-        empty = key == "search_conf" and config[key] is None
-        if plain({} if empty else config[key]) != plain(ran[key]):
+        if _said(search, key, config[key]) != _said(search, key, ran[key]):
             yield f"{key} {config[key]} (it was {ran[key]})"
+
+
+def _said(search: Any, key: str, value: Any) -> Any:
+    """Return a value of a decode config as it can be compared."""
+    if key != "search_conf" or not isinstance(value, Mapping | None):
+        return plain(value)
+    return what_is_said(search, value or {})
 
 
 def _can_have_lm(options: Mapping[str, str]) -> bool:

@@ -13,8 +13,8 @@ from espnet_lenbias.options.posteriors import (
     POSTERIOR_OPTIONS,
     PosteriorOptions,
 )
-from espnet_lenbias.options.registry import ESPNET
-from espnet_lenbias.options.values import count, number, plain, switch
+from espnet_lenbias.options.registry import ESPNET, what_is_said
+from espnet_lenbias.options.values import count, number, switch
 from espnet_lenbias.report.ran import HEURISTICS
 
 PROPOSED = "explicit_length"
@@ -120,8 +120,9 @@ def system_of(tag: str, config: Mapping[str, Any]) -> System:
         raise ValueError(f"search_conf must be a mapping, not {conf!r}")
     espnets = {key: config[key] for key in HEURISTICS if config.get(key) is not None}
     options = {key: _read(key, value) for key, value in espnets.items()}
-    options = {key: value for key, value in options.items() if value} | plain(conf)
     search = str(config.get("search", ESPNET))
+    options = {key: value for key, value in options.items() if value}
+    options |= what_is_said(search, conf)
     dtype = str(config.get("decoder_dtype") or "float32")
     named = [key for key in POSTERIOR_OPTIONS if config.get(key) is not None]
     of_nbest = PosteriorOptions(**{key: config[key] for key in named})

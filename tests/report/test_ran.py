@@ -113,6 +113,9 @@ def test_contradictions():
     assert list(contradictions({"search_conf": None}, ran)) == [
         "search_conf None (it was {'length_norm': True})"
     ]
+    defaults = {"label_smoothing": "0.0", "keep_ended": "joint", "length_norm": True}
+    ran_simple = {**ran, "search": "simple"}
+    assert list(contradictions({"search_conf": defaults}, ran_simple)) == []
     other = {"beam_size": 60, "search_conf": {"length_norm": False}}
     assert list(contradictions(other, ran)) == [
         "search_conf {'length_norm': False} (it was {'length_norm': True})",

@@ -61,6 +61,13 @@ def test_everything_that_a_decode_config_tells(tmp_path):
             "simple",
         ),
         (
+            {
+                "search": "simple",
+                "search_conf": {"keep_ended": "joint", "label_smoothing": 0},
+            },
+            "simple",
+        ),
+        (
             {"penalty": 0.1, "maxlenratio": 0.0, "normalize_length": True},
             "espnet + penalty 0.1 + normalize_length",
         ),
