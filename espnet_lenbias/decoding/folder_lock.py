@@ -46,8 +46,9 @@ def locked(folder: Path) -> Iterator[None]:
                 f"output_dir {folder}: its file system has no locks ({e.strerror}), so "
                 "nothing keeps a second run from writing there: start none"
             )
-        with naming(folder / LOCK):
-            _sign(lock)
+        if os.fstat(lock).st_nlink == 1:  # else another name of it would change, too
+            with naming(folder / LOCK):
+                _sign(lock)
         yield
     finally:
         os.close(lock)  # and with it the lock goes

@@ -24,7 +24,8 @@ from espnet_lenbias.decoding.audio_blocks import (
 from espnet_lenbias.decoding.plain_files import is_own, open_number, whole_file
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.options.audio_files import check_audio_file
-from espnet_lenbias.options.cut_audio import file_info
+from espnet_lenbias.options.cut_audio import check_pages, file_info
+from espnet_lenbias.options.ogg_pages import begins_as_ogg
 from espnet_lenbias.options.several_recordings import SeveralRecordingsError
 
 # Where copies are, below the output folder.
@@ -82,6 +83,8 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
             return path, ""
         blocks, done = partial(soundfile_blocks, path, rate), _changes(info, rate)
     else:
+        if begins_as_ogg(path):  # such as with Speex, or FLAC
+            check_pages(path)
         blocks = partial(ffmpeg_blocks, path, rate)
         done = f"read by ffmpeg, as one channel of {rate} Hz"
         if has_more_tracks(path):

@@ -68,7 +68,7 @@ def loading_checked(
             weight.
 
     Raises:
-        CheckpointError: Parameters are missing in a checkpoint, are none, or are left
+        CheckpointError: Parameters are missing in a checkpoint, are no numbers, or are left
             over of a part of the model that is used in decoding.
     """
     partly = is_partly_saved(train_config)
@@ -83,6 +83,7 @@ def loading_checked(
             return result
         if is_lm or not partly:
             _check_missing(model, saved, *result)
+        _check_numbers(model)
         _check_left_over(model, saved, result.unexpected_keys)
         return result
 
@@ -143,6 +144,21 @@ def _check_missing(
             "is damaged, or the checkpoint of a quantised model: of its "
             f"{n_all} parameters {len(integers)} are no floats ({_some(integers)}, of "
             f"{saved[integers[0]].dtype}): give the checkpoint as ESPnet has saved it"
+        )
+
+
+def _check_numbers(model: torch.nn.Module) -> None:
+    """Verify that the parameters of a model are numbers."""
+    none = sorted(
+        name
+        for name, parameter in model.named_parameters()
+        if parameter.is_floating_point() and not bool(parameter.isfinite().all())
+    )
+    if none:
+        raise CheckpointError(
+            f"is damaged, or of a training that has failed: {len(none)} of its "
+            f"parameters hold NaN or infinity ({_some(none)}): take another one of the "
+            "training"
         )
 
 

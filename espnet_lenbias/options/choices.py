@@ -71,6 +71,9 @@ def check_config(parser: argparse.ArgumentParser, config: Mapping[str, Any]) -> 
                 raise ValueError(
                     f"{key} must be a list of lists [FILE, NAME, TYPE], not {value!r}"
                 )
+        elif type(action).__name__ == "NestedDictAction":
+            if not isinstance(value, Mapping | None):
+                raise ValueError(f"{key} must be a mapping of options, not {value!r}")
         elif action.type is int:
             (count if key in COUNTS else whole)(key, value)
         elif action.type is float:

@@ -40,6 +40,7 @@ _SIZES = re.compile(
 _ID3 = 10  # bytes of the header of a tag before an MP3
 _MP3_FRAME = 4096  # bytes, of which no frame has more
 _SAMPLES = re.compile(rb"\nsample_count -i (\d+)")  # in the header of NIST's SPHERE
+_VALID = re.compile(r"^\s*Valid frames\s*: (\d+)", re.MULTILINE)  # log of a packed CAF
 
 
 def file_info(path: Path, verbose: bool = False) -> Any:
@@ -66,6 +67,11 @@ def file_info(path: Path, verbose: bool = False) -> Any:
             f"{path}: an MP3 that does not count its frames, of which libsndfile guesses "
             "the length, and may read less: write it anew, such as by `ffmpeg -i old.mp3 "
             "-codec copy new.mp3`"
+        )
+    if info.format == "RAW" and path.suffix.lower() in (".au", ".snd"):
+        raise AudioError(
+            f"{path}: it does not begin as an AU file does, and its bytes would be taken "
+            "for samples: copy or make it anew"
         )
     if info.frames > _ENDLESS:
         raise AudioError(
@@ -130,12 +136,12 @@ def _wav_seconds(path: Path, start: int) -> tuple[float, float]:
         riff = f.read(12)
         if riff[:4] != b"RIFF" or riff[8:] != b"WAVE":
             return untold
-        byte_rate = 0
+        byte_rate = block = 0
         while len(head := f.read(8)) == 8:
             name, size = struct.unpack("<4sI", head)
             body = f.tell()
             if name == b"fmt ":
-                (byte_rate,) = struct.unpack("<8xI", f.read(12).ljust(12, b"\0"))
+                byte_rate, block = struct.unpack("<8xIH", f.read(14).ljust(14, b"\0"))
             if name == b"data":
                 if size >= _NO_SIZE or not byte_rate:
                     return untold
@@ -148,6 +154,8 @@ def _wav_seconds(path: Path, start: int) -> tuple[float, float]:
                         f"{held / byte_rate:.2f} s are there, as where a recorder has "
                         "not come to its end: make it anew"
                     )
+                if held < size and block:  # of a part of one nothing is read
+                    held -= held % block
                 return size / byte_rate, min(size, held) / byte_rate
             f.seek(body + size + size % 2)
     return untold
@@ -175,12 +183,24 @@ def _other_seconds(path: Path, info: Any) -> tuple[float, float]:
     """
     untold = 0.0, 0.0
     if info.format == "OGG":
-        _check_pages(path)
+        check_pages(path)
     held = info.frames / info.samplerate
     if info.format == "NIST":
         with path.open("rb") as f:
             said = _SAMPLES.search(f.read(1024))
-        return (int(said[1]) / info.samplerate, held) if said else untold
+        promised = int(said[1]) / info.samplerate if said else held
+        if held - promised > _SLACK:
+            raise AudioError(
+                f"{path}: its header says {promised:.2f} s, and {held:.2f} s are there, "
+                "perhaps of several recordings: keep them apart, or make it anew"
+            )
+        return promised, held
+    if info.format == "CAF":
+        valid = _VALID.search(info.extra_info)
+        if valid:
+            return int(valid[1]) / info.samplerate, held
+        size, there = _caf_bytes(path)
+        return (held * size / there, held) if size > there > 0 else untold
     if info.format == "MP3":  # whose frames the header counts
         return held, _n_frames(path) / info.samplerate
     sizes = _SIZES.search(info.extra_info)
@@ -189,7 +209,24 @@ def _other_seconds(path: Path, info: Any) -> tuple[float, float]:
     return held * int(sizes[1]) / int(sizes[2]), held
 
 
-def _check_pages(path: Path) -> None:
+def _caf_bytes(path: Path) -> tuple[int, int]:
+    """Return how many bytes of samples a CAF has by its header, and how many there are.
+
+    Below 1 where the header does not tell.
+    """
+    with path.open("rb") as f:
+        f.seek(8)
+        while len(head := f.read(12)) == 12:
+            name, size = struct.unpack(">4sq", head)
+            if name == b"data":
+                return size, os.fstat(f.fileno()).st_size - f.tell()
+            if size < 0:
+                break
+            f.seek(size, os.SEEK_CUR)
+    return 0, 0
+
+
+def check_pages(path: Path) -> None:
     """Verify that an Ogg file is there to its end, and sound.
 
     Raises:

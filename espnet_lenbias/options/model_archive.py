@@ -65,7 +65,7 @@ def check_members(archive: Path, folder: Path) -> list[str]:
             )
         names = list(dict.fromkeys(m.filename for m in members if not m.is_dir()))
         _check_folders(names, archive)
-        yamls = [m for m in members if m.filename.endswith((".yaml", ".yml"))]
+        yamls = [m for m in members if _is_yaml(PurePosixPath(m.filename))]
         together = sum(member.file_size for member in yamls)
         if together > _MOST_YAML_BYTES_TOGETHER:
             raise OptionError(
@@ -74,6 +74,11 @@ def check_members(archive: Path, folder: Path) -> list[str]:
         for member in yamls:
             check_yaml(packed, member, archive)
         return names
+
+
+def _is_yaml(path: PurePosixPath) -> bool:
+    """Tell whether a member is a yaml file, and not what macOS notes about one."""
+    return path.suffix in (".yaml", ".yml") and not path.name.startswith("._")
 
 
 def _problem(member: zipfile.ZipInfo) -> str:

@@ -1,4 +1,4 @@
-"""The pages of Ogg files, Vorbis or Opus. No torch here.
+"""The pages of Ogg files, whatever is in them. No torch here.
 
 Of a damaged page libsndfile says nothing: what is in it, or behind it, is missing.
 """
@@ -22,6 +22,12 @@ _FIRST = 2
 _LAST = 4
 
 _AT_ONCE = 512  # pages, whose checksums are worked out side by side
+
+
+def begins_as_ogg(path: Path) -> bool:
+    """Tell whether a file begins with a page."""
+    with path.open("rb") as f:
+        return f.read(len(_BEGINNING)) == _BEGINNING
 
 
 def ends_with_last_page(path: Path) -> bool:

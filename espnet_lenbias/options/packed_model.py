@@ -246,6 +246,10 @@ def _sha256(path: Path) -> str:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as f:
-        fcntl.flock(f, fcntl.LOCK_EX)  # released when the file is closed
+    # no link is followed, which could lead to any file of the person's
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # released when the file is closed
         yield
+    finally:
+        os.close(lock)

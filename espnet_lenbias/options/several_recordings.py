@@ -22,7 +22,13 @@ BEGINNINGS = {
     "MP3": re.compile(
         rb"\xff[\xe0-\xff]..(?:.{9}|.{17}|.{32})(?:Xing|Info)", re.DOTALL
     ),
+    "MAT5": re.compile(rb"MATLAB 5\.0 MAT-file"),
+    "PVF": re.compile(rb"PVF1\n\d+ \d+ \d+\n"),
     "RF64": re.compile(rb"RF64\xff\xff\xff\xff"),
+    "VOC": re.compile(rb"Creative Voice File\x1a"),
+    "W64": re.compile(rb"riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb\x04\xc1\x00\x00"),
+    "WVE": re.compile(rb"ALawSoundFile\*\*\x00"),
+    "XI": re.compile(rb"Extended Instrument: "),
 }
 
 # Of Ogg, whose streams can begin together, a page that begins none.

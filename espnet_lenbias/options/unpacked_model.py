@@ -112,7 +112,9 @@ def read_listing(folder: Path) -> tuple[dict[str, str], str]:
 
 def remove_unpacked(folder: Path) -> None:
     """Remove what is left of an unpacked model, its listing first."""
-    (folder / LISTING).unlink(missing_ok=True)
+    listing = folder / LISTING
+    if listing.is_symlink() or not listing.is_dir():
+        listing.unlink(missing_ok=True)
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

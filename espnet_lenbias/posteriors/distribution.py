@@ -7,6 +7,7 @@ n         words (or labels) of one of them
 """
 
 from collections.abc import Sequence
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,8 @@ def posteriors(scores: Sequence[float], temperature: float = 1.0) -> Floats:
         ValueError: A score is NaN or plus infinity, or the temperature not above 0.
     """
     values = np.asarray(scores, dtype=np.float64)
-    if not temperature > 0:
-        raise ValueError(f"temperature must be above 0, not {temperature}")
+    if not isinstance(temperature, Real) or not temperature > 0:
+        raise ValueError(f"temperature must be a number above 0, not {temperature!r}")
     if np.isnan(values).any() or (values == np.inf).any():
         raise ValueError(f"scores must be numbers or -inf, not {list(scores)}")
     if not len(values):
@@ -46,6 +47,7 @@ def posteriors(scores: Sequence[float], temperature: float = 1.0) -> Floats:
         return np.full(len(values), 1 / len(values))
     possible = values > -np.inf
     weights = np.zeros(len(values))
-    weights[possible] = np.exp((values[possible] - best) / temperature)
+    with np.errstate(over="ignore"):  # of a temperature next to 0
+        weights[possible] = np.exp((values[possible] - best) / temperature)
     share: Floats = weights / weights.sum()
     return share

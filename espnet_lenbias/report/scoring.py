@@ -6,6 +6,7 @@ white space. The alignment is the one with the fewest errors.
 
 import codecs
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import jiwer
 import numpy as np
 
 # What the kinds of jiwer's alignment add to, in the order of the fields of `Errors`.
+_ALONE = re.compile(rb"\r(?!\n)")  # which Python takes for the end of a line
 _KINDS = ("equal", "substitute", "delete", "insert")
 
 Array = np.ndarray[Any, Any]
@@ -148,5 +150,17 @@ def read_text(path: Path) -> dict[str, str]:
 
 
 def _lines(path: Path) -> list[bytes]:
-    """Return the lines of a file, without the mark that some editors begin it with."""
-    return path.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()
+    """Return the lines of a file, without the mark that some editors begin it with.
+
+    Raises:
+        ValueError: A line ends in a carriage return alone.
+    """
+    content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    alone = _ALONE.search(content)
+    if alone:
+        number = content.count(b"\n", 0, alone.start()) + 1
+        raise ValueError(
+            f"{path}, line {number} holds a carriage return alone: end lines with a line "
+            "feed, and write a space within one"
+        )
+    return content.splitlines()

@@ -14,7 +14,7 @@ import torch
 
 from espnet_lenbias import ExplicitLengthBeamSearch
 from espnet_lenbias.decoding import drop_in, result_folder
-from espnet_lenbias.decoding.folder_lock import LOCK
+from espnet_lenbias.decoding.folder_lock import LOCK, locked
 from espnet_lenbias.decoding.run_log import LOG
 from espnet_lenbias.options import run_options as described
 from espnet_lenbias.options.data_files import lines_of, utterances
@@ -154,6 +154,16 @@ def test_an_interrupted_run_goes_on(
     assert decoded == order[3:]
     assert files(out) == files(unbroken)
     assert {p.name for p in out.iterdir() if p.is_file()} <= {JOURNAL, LOCK, LOG}
+
+
+def test_another_name_of_the_lock_is_not_written(tmp_path):
+    """As in a copy of the folder that was made of hard links."""
+    backup = tmp_path / "backup"
+    backup.write_text("dear to me")
+    (tmp_path / "out").mkdir()
+    os.link(backup, tmp_path / "out" / LOCK)
+    with locked(tmp_path / "out"):
+        assert backup.read_text() == "dear to me"
 
 
 @needs_batches

@@ -347,3 +347,19 @@ def test_ffmpeg_itself(tone, tmp_path):
     assert rate == 16000
     spectrum = np.abs(np.fft.rfft(samples[4000:12000]))
     assert np.argmax(spectrum) * 16000 / 8000 == pytest.approx(440, abs=2)
+
+
+@needs_ffmpeg
+def test_an_ogg_of_another_kind_that_is_cut_off(tone, tmp_path):
+    """libsndfile reads no Speex and no FLAC in it; ffmpeg says nothing of the cut."""
+    noise = 0.1 * np.random.default_rng(0).standard_normal(10 * len(tone))
+    soundfile.write(tmp_path / "a.flac", noise, 8000)
+    path = tmp_path / "a.oga"
+    ffmpeg = ["ffmpeg", "-loglevel", "error", "-i", tmp_path / "a.flac"]
+    subprocess.run([*ffmpeg, "-codec:a", "flac", path], check=True)
+    _, done = plain_audio(path, 8000, tmp_path, "x")
+    assert done.startswith("read by ffmpeg")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) * 6 // 10])
+    with pytest.raises(AudioError, match="a.oga: (cut off|damaged)"):
+        plain_audio(path, 8000, tmp_path, "x")

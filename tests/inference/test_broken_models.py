@@ -280,6 +280,19 @@ def test_parameters_that_are_no_floats(dtype, spoilt):
     assert f"1 are no floats ({name}, of {dtype})" in said
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("-inf")])
+def test_parameters_that_are_no_numbers(number, spoilt):
+    weights = torch.load(spoilt["asr_model_file"])
+    name = "encoder.after_norm.bias"
+    weights[name][0] = number
+    torch.save(weights, spoilt["asr_model_file"])
+    said = says(Speech2Text, **spoilt, **SIMPLE)
+    assert said.startswith(
+        f"asr_model_file: {spoilt['asr_model_file']} is damaged, or "
+    )
+    assert f"1 of its parameters hold NaN or infinity ({name})" in said
+
+
 def test_torchs_advice_to_run_a_file_is_not_passed_on(spoilt):
     with open(spoilt["asr_model_file"], "wb") as f:
         pickle.dump({"a": print}, f, protocol=2)

@@ -176,6 +176,12 @@ def _noise(seconds, path, kind):
         {"format": "CAF", "subtype": "PCM_16"},
         {"format": "AU", "subtype": "PCM_16"},
         {"format": "RF64", "subtype": "PCM_16"},
+        {"format": "MAT5", "subtype": "PCM_16"},
+        {"format": "PVF", "subtype": "PCM_16"},
+        {"format": "VOC", "subtype": "PCM_16"},
+        {"format": "W64", "subtype": "PCM_16"},
+        {"format": "WVE", "subtype": "ALAW"},
+        {"format": "XI", "subtype": "DPCM_16"},
         {"format": "WAV", "subtype": "PCM_16"},  # which libsndfile cannot read
         {"format": "AIFF", "subtype": "PCM_16"},
     ],
@@ -188,6 +194,46 @@ def test_several_recordings_in_one_file(kind, tmp_path):
     check_whole(path)
     path.write_bytes(one + _noise(2, path, kind))
     with pytest.raises(AudioError, match=f"{path}: several recordings one after the"):
+        check_whole(path)
+
+
+def test_more_in_a_sphere_than_its_header_says(tmp_path):
+    """All of it would be read, the second header too."""
+    path = tmp_path / "a.sph"
+    one = _noise(1, path, {"format": "NIST", "subtype": "PCM_16"})
+    check_whole(path)
+    path.write_bytes(one + one)
+    with pytest.raises(
+        AudioError, match="its header says 1.00 s, and 2.0. s are there"
+    ):
+        check_whole(path)
+
+
+@pytest.mark.parametrize(
+    "kind, lost",
+    [
+        ({"format": "WAV", "subtype": "MS_ADPCM"}, 1),
+        ({"format": "WAV", "subtype": "IMA_ADPCM"}, 1),
+        ({"format": "CAF", "subtype": "ALAC_16"}, 2),
+        ({"format": "CAF", "subtype": "PCM_16"}, 1000),
+    ],
+    ids=lambda value: value.get("subtype") if isinstance(value, dict) else str(value),
+)
+def test_a_few_bytes_can_be_a_block_of_many_samples(kind, lost, tmp_path):
+    path = tmp_path / "audio"
+    whole = _noise(1, path, kind)
+    check_whole(path)
+    path.write_bytes(whole[:-lost])
+    with pytest.raises(AudioError, match=f"{path}: cut off: its header says 1.0"):
+        check_whole(path)
+
+
+@pytest.mark.parametrize("name", ["a.au", "a.SND"])
+def test_an_au_that_does_not_begin_as_one(name, tmp_path):
+    """By its name libsndfile takes it for samples without a header."""
+    path = tmp_path / name
+    path.write_bytes(b"\n" + _noise(1, path, {"format": "AU", "subtype": "PCM_16"}))
+    with pytest.raises(AudioError, match=f"{path}: it does not begin as an AU file do"):
         check_whole(path)
 
 

@@ -186,6 +186,11 @@ def test_a_symbol_is_the_same_with_and_without_brackets(given, parsed):
         ("lang_sym: null", "lang_sym must be a text, not None: put it into quotes"),
         ("task_sym: 1", "task_sym must be a text, not 1: put it into quotes"),
         ("token_type: [a]", "token_type must be a text, not ['a']: put it into"),
+        (
+            "search_conf: score_threshold=1.5",
+            "search_conf must be a mapping of options",
+        ),
+        ("search_conf: [1]", "search_conf must be a mapping of options, not [1]"),
         ("quantize_modules: [a, 1]", "quantize_modules must be a text, not 1: put"),
         ("output_dir: 2026", "output_dir must be a text, not 2026: put it into quo"),
     ],

@@ -129,6 +129,15 @@ def test_yaml_that_cannot_be_read(text, why, tmp_path):
         check_members(path, tmp_path)
 
 
+def test_what_macos_packs_beside_a_yaml_file_is_none(tmp_path):
+    names = ["exp/config.yaml", "exp/._config.yaml", "__MACOSX/exp/._config.yaml"]
+    path = _zip(tmp_path, dict.fromkeys(names, b"\0\x05\x16\x07"))
+    with pytest.raises(ValueError, match="'exp/config.yaml' is no yaml file"):
+        check_members(path, tmp_path)
+    path = _zip(tmp_path, {**dict.fromkeys(names[1:], b"\0\x05"), names[0]: "a: 1"})
+    assert set(check_members(path, tmp_path)) == set(names)
+
+
 @pytest.mark.parametrize(
     ("text", "size"),
     [

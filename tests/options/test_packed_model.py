@@ -204,6 +204,34 @@ def test_a_damaged_file_is_unpacked_anew(name, damage, tmp_path, cache, caplog):
     assert len(caplog.messages) == 1
 
 
+@pytest.mark.parametrize("name", [".lock", ".files.json", "meta.yaml"])
+def test_nothing_is_written_through_a_link_in_the_cache(name, tmp_path, cache):
+    archive = _zip(tmp_path)
+    files = model_files(str(archive))
+    Path(files["asr_model_file"]).write_text("")  # it is unpacked anew
+    (folder,) = cache.iterdir()
+    mine = tmp_path / "mine"
+    mine.write_text("dear to me")
+    (folder / name).unlink()
+    (folder / name).symlink_to(mine)
+    if name == ".lock":
+        message = f"into the cache {folder} (Too many levels of symbolic links): remove"
+        assert message in _says(archive)
+    else:
+        assert model_files(str(archive)) == files
+    assert mine.read_text() == "dear to me"
+
+
+def test_a_folder_in_the_place_of_the_listing(tmp_path, cache):
+    archive = _zip(tmp_path)
+    files = model_files(str(archive))
+    (listing,) = cache.glob("*/.files.json")
+    listing.unlink()
+    listing.mkdir()
+    assert model_files(str(archive)) == files
+    assert listing.is_file()
+
+
 def test_a_model_that_is_unpacked_first_is_not_damaged(tmp_path, cache, caplog):
     assert model_files(str(_zip(tmp_path)))
     assert not caplog.messages

@@ -76,10 +76,15 @@ def test_scores_that_are_none(score):
         posteriors([-1.0, score])
 
 
-@pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan])
+@pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan, "x"])
 def test_temperatures_that_are_none(temperature):
-    with pytest.raises(ValueError, match="temperature must be above 0"):
+    with pytest.raises(ValueError, match="temperature must be a number above 0"):
         posteriors([-1.0], temperature)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_smallest_temperature_leaves_the_best_alone():
+    assert posteriors([-1.0, -2.0], 5e-324).tolist() == [1.0, 0.0]
 
 
 @many

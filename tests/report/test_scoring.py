@@ -102,6 +102,14 @@ def test_rates_of_several_selections_at_once():
     assert errors.mean_words.tolist() == [2.5, 1.0]
 
 
+def test_a_carriage_return_alone(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"k0 A\r\nk1 A\rB C\n")
+    message = f"{path}, line 2 holds a carriage return alone"
+    with pytest.raises(ValueError, match=message):
+        read_text(path)
+
+
 def test_a_text_file_with_a_byte_order_mark(tmp_path):
     path = tmp_path / "text"
     path.write_bytes(b"\xef\xbb\xbfu1 a b\r\nu2 \xc3\xa9\n\nu3\n")
