@@ -24,7 +24,7 @@ from espnet_lenbias.decoding.audio_blocks import (
 from espnet_lenbias.decoding.plain_files import is_own, open_number, whole_file
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.options.audio_files import check_audio_file
-from espnet_lenbias.options.cut_audio import check_pages, file_info
+from espnet_lenbias.options.cut_audio import HeaderlessError, check_pages, file_info
 from espnet_lenbias.options.ogg_pages import begins_as_ogg
 from espnet_lenbias.options.several_recordings import SeveralRecordingsError
 
@@ -105,11 +105,11 @@ def _info(path: Path) -> Any:
     """Return what soundfile knows of a file; None if it cannot read it.
 
     Raises:
-        AudioError: Nor may ffmpeg, as it holds several recordings.
+        AudioError: Nor may ffmpeg, as it holds several recordings, or has no header.
     """
     try:
         return file_info(path)
-    except SeveralRecordingsError:
+    except (HeaderlessError, SeveralRecordingsError):
         raise
     except (soundfile.LibsndfileError, AudioError):
         return None

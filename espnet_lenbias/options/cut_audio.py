@@ -43,6 +43,17 @@ _SAMPLES = re.compile(rb"\nsample_count -i (\d+)")  # in the header of NIST's SP
 _VALID = re.compile(r"^\s*Valid frames\s*: (\d+)", re.MULTILINE)  # log of a packed CAF
 
 
+class HeaderlessError(AudioError):
+    """Whatever a file holds would be taken for samples, by its name."""
+
+    def __init__(self, path: Path):
+        super().__init__(
+            f"{path}: by its name ({path.suffix}) samples without a header, of which "
+            "nobody can tell the rate and the type: convert it to WAV or FLAC, or make "
+            "it anew"
+        )
+
+
 def file_info(path: Path, verbose: bool = False) -> Any:
     """Return what soundfile knows about a file.
 
@@ -54,10 +65,7 @@ def file_info(path: Path, verbose: bool = False) -> Any:
     try:
         info = soundfile.info(os.fsencode(path), verbose=verbose)
     except TypeError as e:  # by its name: the rate of such samples must be known
-        raise AudioError(
-            f"{path}: .raw is the name of samples without a header, which nobody can "
-            "tell the rate and the type of: convert it to WAV or FLAC"
-        ) from e
+        raise HeaderlessError(path) from e
     except soundfile.LibsndfileError:
         if path.is_file() and path.stat().st_size:
             check_alone(path, None)
@@ -68,11 +76,8 @@ def file_info(path: Path, verbose: bool = False) -> Any:
             "the length, and may read less: write it anew, such as by `ffmpeg -i old.mp3 "
             "-codec copy new.mp3`"
         )
-    if info.format == "RAW" and path.suffix.lower() in (".au", ".snd"):
-        raise AudioError(
-            f"{path}: it does not begin as an AU file does, and its bytes would be taken "
-            "for samples: copy or make it anew"
-        )
+    if info.format == "RAW":  # what libsndfile takes .au, .snd, .vox and .gsm for, too
+        raise HeaderlessError(path)
     if info.frames > _ENDLESS:
         raise AudioError(
             f"{path}: its header does not tell how long it is, as of a FLAC that was "

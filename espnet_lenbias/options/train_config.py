@@ -200,6 +200,11 @@ def check_train_configs(options: Mapping[str, Any]) -> None:
         )
     config = read_train_config(key, path)
     _check_tokens(key, path, config)
+    for name in ("bpemodel", "src_bpemodel"):
+        # sentencepiece ends the process over a folder
+        pieces = options.get(name) or config.get(name)
+        if isinstance(pieces, str) and os.path.isdir(pieces):
+            raise OptionError(f"{name}: {pieces} is a folder: name the file in it")
     task = task_of(config)
     if "enh_s2t_task" in options:
         _check_enhancement(path, task, bool(options["enh_s2t_task"]))

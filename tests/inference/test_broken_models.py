@@ -402,6 +402,16 @@ def test_the_tool_ends_with_one_line(
     assert f": error: {message.format(**names)}" in last
 
 
+@pytest.mark.parametrize("said_by", ["option", "training config"])
+@pytest.mark.parametrize("name", ["bpemodel", "src_bpemodel"])
+def test_word_pieces_that_are_a_folder(name, said_by, spoilt, tmp_path):
+    options = {name: str(tmp_path)} if (name, said_by) == ("bpemodel", "option") else {}
+    if not options:
+        changed(spoilt["asr_train_config"], token_type="bpe", **{name: str(tmp_path)})
+    said = says(Speech2Text, **spoilt, **SIMPLE, **options)
+    assert said == f"{name}: {tmp_path} is a folder: name the file in it"
+
+
 @pytest.mark.parametrize("where", ["command line", "decode config"])
 def test_what_shows_with_the_model_names_the_decode_config_that_says_it(
     where, spoilt, wav_scp, tmp_path, capsys

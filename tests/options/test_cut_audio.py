@@ -12,7 +12,7 @@ from espnet_lenbias.options.audio_files import (
     read_audio,
     seconds_of,
 )
-from espnet_lenbias.options.cut_audio import check_whole
+from espnet_lenbias.options.cut_audio import check_whole, file_info
 from espnet_lenbias.options.several_recordings import check_alone
 
 RATE = 16000
@@ -121,7 +121,7 @@ def test_samples_without_a_header(tmp_path):
     write_wav(tmp_path / "a.wav")
     (tmp_path / "a.wav").rename(path)
     for look in (check_whole, read_audio, seconds_of, check_audio_file):
-        with pytest.raises(AudioError, match=r"a\.raw: \.raw is the name of samples"):
+        with pytest.raises(AudioError, match=r"a\.raw: by its name \(\.raw\) sampl"):
             look(path)
 
 
@@ -228,13 +228,15 @@ def test_a_few_bytes_can_be_a_block_of_many_samples(kind, lost, tmp_path):
         check_whole(path)
 
 
-@pytest.mark.parametrize("name", ["a.au", "a.SND"])
-def test_an_au_that_does_not_begin_as_one(name, tmp_path):
-    """By its name libsndfile takes it for samples without a header."""
+@pytest.mark.parametrize("name", ["a.au", "a.SND", "a.vox", "a.gsm", "a.raw"])
+@pytest.mark.parametrize("content", ["an AU behind a line feed", "no audio"])
+def test_what_has_the_name_of_samples_without_a_header(name, content, tmp_path):
+    """libsndfile takes whatever it is for samples."""
     path = tmp_path / name
-    path.write_bytes(b"\n" + _noise(1, path, {"format": "AU", "subtype": "PCM_16"}))
-    with pytest.raises(AudioError, match=f"{path}: it does not begin as an AU file do"):
-        check_whole(path)
+    noise = _noise(1, tmp_path / "au", {"format": "AU", "subtype": "PCM_16"})
+    path.write_bytes(3000 * b"<html>" if content == "no audio" else b"\n" + noise)
+    with pytest.raises(AudioError, match=f"{path}: by its name .{path.suffix}. sa"):
+        file_info(path)
 
 
 @pytest.mark.parametrize(
