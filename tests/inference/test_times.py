@@ -19,7 +19,7 @@ from espnet_lenbias.options.audio_files import read_audio
 from tests.bundled import PRETRAINED, bundled
 from tests.conftest import RATE
 from tests.make_models import WINDOW
-from tests.releases import needs_batches
+from tests.releases import needs_batches, needs_s2t_of_ctc_alone
 from tests.whisper_files import ENGLISH, noise, write_checkpoint, write_config
 
 SLICE = PRETRAINED.parent / "slice" / "LibriSpeech"
@@ -388,6 +388,7 @@ def test_a_model_without_ctc(model_of, build):
         st.Speech2Text(**model_of("st").files, ctc_weight=0.0, times="ctc")
 
 
+@needs_s2t_of_ctc_alone
 def test_a_model_without_decoder(model_of):
     message = "times: attention: the model has no decoder: say times: ctc"
     with pytest.raises(OptionError, match=message):
