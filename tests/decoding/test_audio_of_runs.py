@@ -145,7 +145,7 @@ def test_a_raw_file_costs_no_other(
     failed = [m for m in caplog.messages if m.startswith("failed: ")]
     assert len(failed) == 1
     assert failed[0].startswith(
-        f"failed: utt2: AudioError: {tmp_path / 'utt2.raw'}: .raw"
+        f"failed: utt2: AudioError: {tmp_path / 'utt2.raw'}: by its name"
     )
 
 
