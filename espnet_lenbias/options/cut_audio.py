@@ -184,7 +184,8 @@ def _other_seconds(path: Path, info: Any) -> tuple[float, float]:
         Zeros where no more is said than is there.
 
     Raises:
-        AudioError: It is cut off, and does not tell how long it was; or damaged.
+        AudioError: It is cut off, and does not tell how long it was; it is damaged, or
+            holds more than its header says.
     """
     untold = 0.0, 0.0
     if info.format == "OGG":

@@ -226,6 +226,15 @@ def _digest(key: str, lines: Mapping[str, Mapping[str, str]]) -> str:
     return hashlib.sha256(values.encode()).hexdigest()[:16]
 
 
+def line_of_lone_return(content: bytes) -> int | None:
+    """Return the first line that holds a carriage return alone, from 1; None: none does.
+
+    Python takes it for the end of a line.
+    """
+    alone = re.search(rb"\r(?!\n)", content)
+    return None if alone is None else content.count(b"\n", 0, alone.start()) + 1
+
+
 def read_lines(path: Path) -> dict[str, str]:
     """Return the first column of a Kaldi-style file with what stands behind it.
 
@@ -241,13 +250,12 @@ def read_lines(path: Path) -> dict[str, str]:
             f"{path}, line {number} is no text in UTF-8: name a text file of lines `key "
             "value`, saved as UTF-8"
         ) from e
-    for number, line in enumerate(lines, 1):
-        if line.endswith("\r"):
-            raise OptionError(
-                f"{path}, line {number} ends in a carriage return alone, where ESPnet "
-                "begins a new line: end lines with a line feed, and write a space within "
-                "one"
-            )
+    alone = line_of_lone_return(content)
+    if alone is not None:
+        raise OptionError(
+            f"{path}, line {alone} ends in a carriage return alone, where ESPnet "
+            "begins a new line: end lines with a line feed, and write a space within one"
+        )
     if b"\0" in content:
         number = content.count(b"\n", 0, content.index(b"\0")) + 1
         raise OptionError(

@@ -111,8 +111,8 @@ def _check_folders(names: Sequence[str], archive: Path) -> None:
                 )
 
 
-def check_yaml(packed: zipfile.ZipFile, member: zipfile.ZipInfo, archive: Path) -> None:
-    """Verify that a yaml file can be read, and its aliases written out.
+def check_yaml(packed: zipfile.ZipFile, member: zipfile.ZipInfo, archive: Path) -> Any:
+    """Verify that a yaml file can be read, and its aliases written out; return it.
 
     Args:
         packed: The archive, opened.
@@ -128,8 +128,7 @@ def check_yaml(packed: zipfile.ZipFile, member: zipfile.ZipInfo, archive: Path) 
     try:
         text = packed.read(member)
         n_values = expanded_size(yaml.compose(text, Loader=LOADER))
-        if n_values <= _MOST_YAML_VALUES:
-            load_yaml(text)
+        value = load_yaml(text) if n_values <= _MOST_YAML_VALUES else None
     except NO_YAML as e:
         raise OptionError(
             f"{where} is no yaml file that can be read: {one_line(e)}"
@@ -139,6 +138,7 @@ def check_yaml(packed: zipfile.ZipFile, member: zipfile.ZipInfo, archive: Path) 
             f"{where} holds {n_values} values, its aliases written out: that is no "
             "model's config"
         )
+    return value
 
 
 def expanded_size(node: yaml.Node | None) -> int:

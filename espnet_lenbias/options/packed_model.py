@@ -12,12 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from espnet_lenbias import espnet_compat
 from espnet_lenbias.errors import OptionError, one_line
 from espnet_lenbias.options.espnet_tools import Tool, owner_of
-from espnet_lenbias.options.fast_yaml import LOADER, NO_YAML
+from espnet_lenbias.options.fast_yaml import NO_YAML
 from espnet_lenbias.options.model_archive import (
     check_members,
     check_meta,
@@ -188,8 +186,7 @@ def _meta(archive: Path) -> Any:
     with zipfile.ZipFile(archive) as packed:
         members = packed.infolist()
         member = next(m for m in members if Path(m.filename).name == "meta.yaml")
-        check_yaml(packed, member, archive)
-        return yaml.load(packed.read(member), Loader=LOADER)
+        return check_yaml(packed, member, archive)
 
 
 def check_archive(archive: Path) -> None:

@@ -149,8 +149,11 @@ def check_search_conf(name: str, conf: Mapping[str, Any]) -> dict[str, Any]:
         if not conf.get("nbest"):
             return dict(conf)
         return {**conf, "nbest": count("search_conf: nbest", conf["nbest"])}
-    unset = {key for key in conf if conf[key] is None and options[key] is None}
-    conf = {key: value for key, value in conf.items() if key not in unset}
+    conf = {
+        key: value
+        for key, value in conf.items()
+        if value is not None or options[key] is not None
+    }
     try:
         # A decoder always knows its n-best size: it is an option of ESPnet's.
         read = asdict(OPTIONS[name](**{"nbest": 1, **conf}))

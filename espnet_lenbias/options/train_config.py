@@ -204,7 +204,7 @@ def check_train_configs(options: Mapping[str, Any]) -> None:
         # sentencepiece ends the process over a folder
         pieces = options.get(name) or config.get(name)
         if isinstance(pieces, str) and os.path.isdir(pieces):
-            raise OptionError(f"{name}: {pieces} is a folder: name the file in it")
+            check_file(name, pieces)
     task = task_of(config)
     if "enh_s2t_task" in options:
         _check_enhancement(path, task, bool(options["enh_s2t_task"]))

@@ -6,7 +6,6 @@ white space. The alignment is the one with the fewest errors.
 
 import codecs
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,9 @@ from typing import Any, Generic, TypeVar
 import jiwer
 import numpy as np
 
+from espnet_lenbias.options.data_files import line_of_lone_return
+
 # What the kinds of jiwer's alignment add to, in the order of the fields of `Errors`.
-_ALONE = re.compile(rb"\r(?!\n)")  # which Python takes for the end of a line
 _KINDS = ("equal", "substitute", "delete", "insert")
 
 Array = np.ndarray[Any, Any]
@@ -153,12 +153,11 @@ def _lines(path: Path) -> list[bytes]:
     """Return the lines of a file, without the mark that some editors begin it with.
 
     Raises:
-        ValueError: A line ends in a carriage return alone.
+        ValueError: A line holds a carriage return alone.
     """
     content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
-    alone = _ALONE.search(content)
-    if alone:
-        number = content.count(b"\n", 0, alone.start()) + 1
+    number = line_of_lone_return(content)
+    if number is not None:
         raise ValueError(
             f"{path}, line {number} holds a carriage return alone: end lines with a line "
             "feed, and write a space within one"

@@ -409,7 +409,7 @@ def test_word_pieces_that_are_a_folder(name, said_by, spoilt, tmp_path):
     if not options:
         changed(spoilt["asr_train_config"], token_type="bpe", **{name: str(tmp_path)})
     said = says(Speech2Text, **spoilt, **SIMPLE, **options)
-    assert said == f"{name}: {tmp_path} is a folder: name the file in it"
+    assert said == f"{name}: {tmp_path} is a folder: give the file in it"
 
 
 @pytest.mark.parametrize("where", ["command line", "decode config"])
