@@ -1,11 +1,31 @@
-"""What a search is called with: do frames, lengths and primers fit together?"""
+"""What a search is made of and called with: do weights, frames and primers fit?"""
 
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 
+from espnet_lenbias.options.values import number
 from espnet_lenbias.scorers import EncoderOutput, n_positions
+
+
+def checked_weights(weights: Mapping[str, Any]) -> dict[str, float]:
+    """Return the weights of scorers, which scores can be multiplied by and added up.
+
+    Args:
+        weights: Scorer name -> its weight.
+
+    Raises:
+        ValueError: Names the scorer whose weight is none.
+    """
+    read = {name: number(f"weights: {name}", w) for name, w in weights.items()}
+    sums = torch.finfo(torch.float32)  # what scores are added up in
+    for name, weight in read.items():
+        if abs(weight) > sums.max:
+            raise ValueError(f"weights: {name} has {weight:g}, which is too large")
+        if 0 < abs(weight) < sums.tiny:
+            raise ValueError(f"weights: {name} has {weight:g}: set it to 0")
+    return read
 
 
 def checked_frames(

@@ -10,19 +10,24 @@ from typing import Any, Protocol
 import torch
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.espnet_compat import BeamSearch, LengthBonus, ScorerInterface
+from espnet_lenbias.espnet_compat import BeamSearch, ScorerInterface
 from espnet_lenbias.options.repeat_limit import RepeatLimit
 from espnet_lenbias.options.values import count, number, switch, whole
 from espnet_lenbias.scorers import Adapter, EncoderOutput, adapter_for
 from espnet_lenbias.scorers.precision import can_be_lowered, lowered
 from espnet_lenbias.search.halves import decode_together
 from espnet_lenbias.search.hypotheses import Hypothesis, nothing_heard
-from espnet_lenbias.search.input_checks import checked_frames, room_behind
+from espnet_lenbias.search.input_checks import (
+    checked_frames,
+    checked_weights,
+    room_behind,
+)
 from espnet_lenbias.search.length_limits import LengthLimits, length_limits
 from espnet_lenbias.search.log_best import log_best
+from espnet_lenbias.search.pre_beam import PreBeamSize
 from espnet_lenbias.search.primers import primers_of
 from espnet_lenbias.search.rules import EndingRule
-from espnet_lenbias.search.setup import PreBeam, SearchSetup
+from espnet_lenbias.search.setup import SearchSetup
 from espnet_lenbias.search.trace import Trace
 
 
@@ -110,13 +115,7 @@ class LabelSynchronousSearch(BeamSearch):
         beam_size = count("beam_size", beam_size)
         vocab_size = count("vocab_size", vocab_size)
         sos, eos = whole("sos", sos), whole("eos", eos)
-        weights = {name: number(f"weights: {name}", w) for name, w in weights.items()}
-        sums = torch.finfo(torch.float32)  # what scores are added up in
-        for name, weight in weights.items():
-            if abs(weight) > sums.max:
-                raise ValueError(f"weights: {name} has {weight:g}, which is too large")
-            if 0 < abs(weight) < sums.tiny:
-                raise ValueError(f"weights: {name} has {weight:g}: set it to 0")
+        weights = checked_weights(weights)
         pre_beam_ratio = number("pre_beam_ratio", pre_beam_ratio)
         if not 0 <= eos < vocab_size:
             raise ValueError(
@@ -137,8 +136,7 @@ class LabelSynchronousSearch(BeamSearch):
         )
         if not self.scorers:
             raise ValueError(f"no scorer has a weight other than 0: {self.weights}")
-        self._pre_beam_of, self._pre_beam_ratio = beam_size, pre_beam_ratio
-        self._check_pre_beam()
+        self._pre_beam_size = PreBeamSize(self, pre_beam_ratio)
         self.options = options
         self.trace: list[Trace] = []
         # what computes in another dtype, by the scorer's name; see compute_in
@@ -250,7 +248,7 @@ class LabelSynchronousSearch(BeamSearch):
         return SearchSetup(
             adapters=adapters,
             weights=self.weights,
-            pre_beam=self._pre_beam(),
+            pre_beam=self._pre_beam_size.now(self),
             rule=rule,
             beam_size=self.beam_size,
             eos=self.eos,
@@ -259,36 +257,6 @@ class LabelSynchronousSearch(BeamSearch):
             repeat_limit=self.repeat_limit,
             keep_label_scores=self.keep_label_scores,
         )
-
-    def _pre_beam(self) -> PreBeam | None:
-        """Return which labels partial scorers are asked for; None: all.
-
-        So many as if the search had been built with the beam size that it has now.
-        """
-        if self.beam_size != self._pre_beam_of:  # else their number may have been set
-            self.pre_beam_size = int(self._pre_beam_ratio * self.beam_size)
-            self.do_pre_beam = (
-                self.pre_beam_score_key is not None
-                and self.pre_beam_size < self.n_vocab
-                and len(self.part_scorers) > 0
-            )
-            self._check_pre_beam()
-            self._pre_beam_of = self.beam_size
-        # a bonus is the same for all labels: none would be the best by it
-        full = self.full_scorers.values()
-        choosing = [s for s in full if not isinstance(s, LengthBonus)]
-        if not (choosing and self.part_scorers and self.do_pre_beam):
-            return None
-        return PreBeam(
-            frozenset(self.part_scorers), self.pre_beam_size, self.pre_beam_score_key
-        )
-
-    def _check_pre_beam(self) -> None:
-        if self.do_pre_beam and self.pre_beam_size < 1:
-            raise ValueError(
-                f"pre_beam_ratio is {self._pre_beam_ratio}, so the pre-beam would hold "
-                f"{self.pre_beam_size} labels: it must hold one or more"
-            )
 
     def _smoothed(self) -> dict[str, float]:
         """Return the label smoothing that is taken out of the scores of each decoder."""

@@ -12,8 +12,9 @@ import torch
 from espnet_lenbias.errors import ScorerError
 from espnet_lenbias.scorers import Prefixes
 from espnet_lenbias.search.beam import Beam
+from espnet_lenbias.search.pre_beam import PreBeam
 from espnet_lenbias.search.rectification import rectified
-from espnet_lenbias.search.setup import PreBeam, SearchSetup
+from espnet_lenbias.search.setup import SearchSetup
 
 
 class LabelScores(NamedTuple):

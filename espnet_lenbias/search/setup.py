@@ -2,19 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from espnet_lenbias.options.repeat_limit import RepeatLimit
 from espnet_lenbias.scorers import Adapter
+from espnet_lenbias.search.pre_beam import PreBeam
 from espnet_lenbias.search.rules import EndingRule
-
-
-class PreBeam(NamedTuple):
-    """ESPnet's pre-beam: partial scorers are asked for the best labels of the others."""
-
-    part_scorers: frozenset[str]  # the scorers that are asked for these alone
-    size: int  # how many labels
-    key: str  # the scorer that chooses them; "full": the weighted sum of all full ones
 
 
 @dataclass(frozen=True)
