@@ -14,6 +14,7 @@ from pathlib import Path
 from espnet_lenbias.espnet_compat import decodes_batches
 from espnet_lenbias.options.audio_files import seconds_of
 from espnet_lenbias.options.espnet_tools import Tool
+from espnet_lenbias.options.precision import multiplies_integers
 from espnet_lenbias.options.registry import ESPNET
 
 # Hypotheses times seconds: at beam 20, sixteen utterances of 16 s. With more of them a CPU
@@ -42,7 +43,7 @@ def choose_batches(
         keys: Of the utterances, in the order of the data.
     """
     size, bins = args.batch_size, args.batch_bins
-    together = takes_bins(tool, args.search)
+    together = takes_bins(tool, args)
     if bins is None and (size is not None or not together):
         most, limit = size or 1, math.inf
     else:
@@ -58,9 +59,11 @@ def choose_batches(
     return bounded(by_length(keys, seconds), seconds, limit, most)
 
 
-def takes_bins(tool: Tool, search: str) -> bool:
+def takes_bins(tool: Tool, args: argparse.Namespace) -> bool:
     """Tell whether a search finds in a batch, of whatever utterances, what it should."""
-    return search != ESPNET and tool.batches and decodes_batches()
+    if args.search == ESPNET or multiplies_integers(vars(args)):
+        return False
+    return tool.batches and decodes_batches()
 
 
 def bounded(

@@ -34,6 +34,7 @@ from espnet_lenbias.options.espnet_tools import Tool
 from espnet_lenbias.options.interrupts import interrupted
 from espnet_lenbias.options.output_folder import NO_ROOM
 from espnet_lenbias.options.posteriors import check_times
+from espnet_lenbias.options.precision import multiplies_integers
 from espnet_lenbias.options.run_options import run_options
 from espnet_lenbias.options.segments import cut_lines, segments_of
 from espnet_lenbias.options.standard_output import reader_may_go
@@ -158,7 +159,12 @@ def _check_implemented(tool: Tool, args: argparse.Namespace) -> None:
             f"batch_size is {args.batch_size}, and {tool.name} of ESPnet "
             f"{version('espnet')} decodes one utterance at a time: set batch_size to 1"
         )
-    if args.batch_bins is not None and not takes_bins(tool, args.search):
+    if args.batch_bins is not None and not takes_bins(tool, args):
+        if multiplies_integers(vars(args)):
+            raise OptionError(
+                f"batch_bins is {args.batch_bins}, and a model of 8-bit integers finds in "
+                "a batch what depends on the other utterances there: leave it out"
+            )
         raise OptionError(
             f"batch_bins is {args.batch_bins}, and {tool.name} with search: "
             f"{args.search} of ESPnet {version('espnet')} makes no batches by length: "

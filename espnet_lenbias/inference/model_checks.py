@@ -4,13 +4,17 @@ ESPnet lets an LM of another vocabulary fail in the search, or score other label
 was trained on.
 """
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from espnet_lenbias.errors import OptionError
+from espnet_lenbias.options.precision import multiplies_integers
 from espnet_lenbias.options.train_config import letters_of, train_config
+
+logger = logging.getLogger(__name__)
 
 # Under which name an inference object has its network.
 _NETWORKS = ("asr_model", "st_model", "s2t_model", "mt_model")
@@ -109,6 +113,21 @@ def check_quantisation(options: Mapping[str, Any]) -> None:
     dtype = options.get("quantize_dtype", "qint8")
     if dtype not in ("qint8", "float16"):
         raise OptionError(f"quantize_dtype must be qint8 or float16, not {dtype!r}")
+
+
+def warn_of_integers(options: Mapping[str, Any]) -> None:
+    """Say so where utterances of a batch would change one another's scores.
+
+    Args:
+        options: Those that an inference class is given.
+    """
+    batch_size = options.get("batch_size", 1)
+    if multiplies_integers(options) and batch_size not in (0, 1):
+        logger.warning(
+            f"batch_size is {batch_size}, and the scores of a model of 8-bit integers "
+            "depend on what else is in the batch, and now and then the text does: set "
+            "batch_size to 1, or quantize_dtype to float16"
+        )
 
 
 def check_place(options: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from espnet_lenbias.inference.model_checks import (
     check_labels,
     check_place,
     check_quantisation,
+    warn_of_integers,
 )
 from espnet_lenbias.inference.model_loading import (
     broken_files_named,
@@ -124,6 +125,7 @@ class SearchOptionMixin(Samples, _EspnetClass):
         )
         options = given.arguments
         batch_size = options.get("batch_size", 1)
+        warn_of_integers(options)
         if search != ESPNET:
             # ESPnet refuses scorers that its own search cannot batch.
             options["batch_size"] = 1

@@ -46,6 +46,19 @@ def check_dtype(options: Mapping[str, Any]) -> None:
             )
 
 
+def multiplies_integers(options: Mapping[str, Any]) -> bool:
+    """Tell whether weights are made integers of 8 bits.
+
+    What they are multiplied with is made so, too, with one scale for all that is computed
+    together: the result of an utterance then depends on what else is in its batch.
+
+    Args:
+        options: ESPnet's own inference options: of a command line, or of a class.
+    """
+    is_asked_for = any(options.get(key) for key in _QUANTIZE)
+    return is_asked_for and options.get("quantize_dtype", "qint8") == "qint8"
+
+
 def check_decoder_dtype(
     name: str, decoder_dtype: str | None, options: Mapping[str, Any]
 ) -> None:

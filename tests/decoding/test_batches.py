@@ -91,6 +91,7 @@ def chosen(tmp_path):
 
 
 EXPLICIT = ("--search", "explicit_length")
+INTEGERS = ("--quantize_asr_model", "true")
 
 
 @needs_batches
@@ -113,6 +114,15 @@ EXPLICIT = ("--search", "explicit_length")
         ),
         # of so few utterances each has a batch of its own
         (EXPLICIT, [["a"], ["b"], ["c"], ["d"], ["e"]]),
+        # integers have one scale for a batch: only as asked for, in the order of the data
+        (
+            (*EXPLICIT, "--batch_size", "2", "--quantize_lm", "true"),
+            [["a", "b"], ["c", "d"], ["e"]],
+        ),
+        (
+            (*EXPLICIT, "--batch_size", "2", *INTEGERS, "--quantize_dtype", "float16"),
+            [["b", "e"], ["a", "d"], ["c"]],
+        ),
         ((), [["a"], ["b"], ["c"], ["d"], ["e"]]),
     ],
     ids=str,
@@ -132,6 +142,8 @@ def test_many_utterances_are_decoded_together_unasked(chosen):
     # of 400, 8 batches would hold 50 each
     keys = [f"u{i}" for i in range(400)]
     assert [len(batch) for batch in chosen(*EXPLICIT, keys=keys)] == [17] * 23 + [9]
+    # of integers, what an utterance gets would depend on the others
+    assert chosen(*EXPLICIT, *INTEGERS, keys=keys) == [[key] for key in keys]
 
 
 @needs_batches

@@ -14,6 +14,7 @@ from espnet2.text.sentencepiece_tokenizer import SentencepiecesTokenizer
 
 from espnet_lenbias import OptionError, Speech2Text, use_search
 from espnet_lenbias.bin import asr_inference, mt_inference
+from espnet_lenbias.inference.model_checks import warn_of_integers
 from espnet_lenbias.inference.word_pieces import check_word_pieces
 from espnet_lenbias.options.espnet_tools import ASR, ASR_STREAMING, MT, S2T, SLU, ST
 from espnet_lenbias.options.train_config import task_of
@@ -265,6 +266,22 @@ def test_options_that_ask_for_another_model(option, value, message, spoilt):
     said = says(Speech2Text, **spoilt, **{**SIMPLE, option: value})
     assert said.startswith(option)
     assert message.format(spoilt["asr_train_config"]) in said
+
+
+@pytest.mark.parametrize(
+    "options, warns",
+    [
+        ({"quantize_asr_model": True, "batch_size": 2}, True),
+        ({"quantize_lm": True, "batch_size": 8, "quantize_dtype": "qint8"}, True),
+        ({"quantize_lm": True, "batch_size": 8, "quantize_dtype": "float16"}, False),
+        ({"quantize_lm": True, "batch_size": 1}, False),
+        ({"quantize_lm": True}, False),
+        ({"quantize_lm": False, "batch_size": 8}, False),
+    ],
+)
+def test_integers_have_one_scale_for_a_batch(options, warns, caplog):
+    warn_of_integers(options)
+    assert ("set batch_size to 1" in caplog.text) == warns
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.complex64])
