@@ -4,6 +4,7 @@ What soundfile does not read is read by ffmpeg, where that is installed.
 """
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Generator
@@ -29,6 +30,14 @@ Blocks = Generator[np.ndarray, None, None]
 _CONTAINERS = (
     "aac,ac3,aiff,amr,ape,asf,au,avi,caf,dsf,dts,eac3,flac,flv,gsm,loas,matroska,mov,"
     "mp3,mpc,mpc8,mpeg,mpegts,nut,ogg,oma,rm,shn,tak,truehd,tta,voc,w64,wav,wtv,wv"
+)
+
+# How its log names one of them, and those of which it tells that they are cut off. Of Ogg
+# others do, see :mod:`espnet_lenbias.options.ogg_pages`.
+_KIND = re.compile(rb"^Input #0, (\S+), from ", re.MULTILINE)
+_TELL_THEIR_END = (
+    *(b"matroska,webm", b"mov,mp4,m4a,3gp,3g2,mj2", b"caf", b"nut", b"ogg", b"tta"),
+    *(b"wtv", b"wv"),
 )
 
 _CAUTIOUSLY = (
@@ -119,11 +128,20 @@ def ffmpeg_blocks(path: Path, rate: int) -> Blocks:
             )
 
 
-def has_more_tracks(path: Path) -> bool:
-    """Tell whether a file has a second audio track, beside the one that is heard."""
+def ffmpeg_remarks(path: Path) -> str:
+    """Return what to say of a file that ffmpeg reads; "" if nothing.
+
+    That it has a second audio track, beside the one that is heard; that nobody can tell
+    whether it is whole.
+    """
     ffmpeg = shutil.which("ffmpeg")
     if ffmpeg is None:
-        return False
-    command = [ffmpeg, *_CAUTIOUSLY, "-i", f"file:{path}", "-map", "0:a:1"]
-    nothing = [*command, "-t", "0", "-f", "null", "-"]
-    return subprocess.run(nothing, capture_output=True, check=False).returncode == 0
+        return ""
+    command = [ffmpeg, *_CAUTIOUSLY, "-v", "info", "-i", f"file:{path}"]
+    command += ["-map", "0:a:1", "-t", "0", "-f", "null", "-"]
+    found = subprocess.run(command, capture_output=True, check=False)
+    kind = _KIND.search(found.stderr)
+    said = "" if found.returncode else ", and of its audio tracks the first alone"
+    if kind is None or kind[1] not in _TELL_THEIR_END:
+        said += "; of its kind it cannot be told whether a file is whole"
+    return said

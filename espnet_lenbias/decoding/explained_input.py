@@ -19,6 +19,7 @@ from espnet_lenbias.options.audio_files import (
     channel_warning,
     check_audio_file,
     check_rate,
+    end_warning,
     length_warning,
     read_audio,
     scale_warning,
@@ -126,6 +127,7 @@ def check_input(given: Input, train_config: Mapping[str, Any]) -> list[str]:
         scale_warning(given.source, "sound", are_large(samples), trained_on),
         "" if has_window else length_warning(given.source, len(samples) / rate),
         channel_warning(given.source, n_channels, train_config),
+        end_warning(given.audio),
     ]
     return [warning for warning in warnings if warning]
 

@@ -16,12 +16,13 @@ _END = "best hypo"
 
 # Attributes of the records that warn of audio: of another sampling rate, and of another
 # scale, than the model's; longer than its window; where it has none, far longer than what
-# it was trained on; of several channels.
+# it was trained on; of several channels; of a kind of file that may be cut off.
 RATE = "espnet_lenbias_rate"
 SCALE = "espnet_lenbias_scale"
 WINDOW = "espnet_lenbias_window"
 LENGTH = "espnet_lenbias_length"
 CHANNELS = "espnet_lenbias_channels"
+END = "espnet_lenbias_end"
 
 # Such an attribute -> what is said at the end of the number of its records.
 _AUDIO_WARNINGS = {
@@ -37,6 +38,8 @@ _AUDIO_WARNINGS = {
     "texts are not to be trusted: cut them with `espnet-lenbias segment`, and decode the "
     "pieces with --segments into another folder; of `transcribe`, give a smaller --longest",
     CHANNELS: "have several channels, of which the first was heard",
+    END: "are in files of which it cannot be told whether they are whole: see the warnings "
+    "above",
 }
 
 # Likewise of the records that warn of an output.

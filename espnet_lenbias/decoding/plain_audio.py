@@ -18,13 +18,18 @@ import soundfile
 from espnet_lenbias.decoding.audio_blocks import (
     Blocks,
     ffmpeg_blocks,
-    has_more_tracks,
+    ffmpeg_remarks,
     soundfile_blocks,
 )
 from espnet_lenbias.decoding.plain_files import is_own, open_number, whole_file
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.options.audio_files import check_audio_file
-from espnet_lenbias.options.cut_audio import HeaderlessError, check_pages, file_info
+from espnet_lenbias.options.cut_audio import (
+    TELL_THEIR_END,
+    HeaderlessError,
+    check_pages,
+    file_info,
+)
 from espnet_lenbias.options.ogg_pages import begins_as_ogg
 from espnet_lenbias.options.several_recordings import SeveralRecordingsError
 
@@ -87,8 +92,7 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
             check_pages(path)
         blocks = partial(ffmpeg_blocks, path, rate)
         done = f"read by ffmpeg, as one channel of {rate} Hz"
-        if has_more_tracks(path):
-            done += ", and of its audio tracks the first alone"
+        done += ffmpeg_remarks(path)
     source = f"{path.absolute()} {found.st_size} {found.st_mtime_ns} {rate}"
     mark = hashlib.sha256(os.fsencode(source)).hexdigest()[:_MARK]
     marked = f"{name}-{mark}.flac"
@@ -134,7 +138,10 @@ def _changes(info: Any, rate: int) -> str:
         changes.append(f"{info.channels} channels mixed to one")
     if info.samplerate != rate:
         changes.append(f"resampled from {info.samplerate} to {rate} Hz")
-    return ", ".join(changes) or f"{info.format} written as FLAC"
+    done = ", ".join(changes) or f"{info.format} written as FLAC"
+    if info.format in TELL_THEIR_END:
+        return done
+    return f"{done}; of {info.format} it cannot be told whether a file is whole"
 
 
 def is_copy(path: Path) -> bool:

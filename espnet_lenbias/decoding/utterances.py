@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from espnet_lenbias.decoding.log_markers import CHANNELS, LENGTH, RATE, SCALE, WINDOW
+from espnet_lenbias.decoding.log_markers import (
+    CHANNELS,
+    END,
+    LENGTH,
+    RATE,
+    SCALE,
+    WINDOW,
+)
 from espnet_lenbias.decoding.pieces import PieceReader
 from espnet_lenbias.errors import AudioError, in_a_line
 from espnet_lenbias.espnet_compat import ESPnetDataset
@@ -17,6 +24,7 @@ from espnet_lenbias.options.audio_files import (
     are_large,
     channel_warning,
     check_rate,
+    end_warning,
     length_warning,
     model_rate,
     scale_warning,
@@ -91,6 +99,7 @@ class Utterances(torch.utils.data.Dataset[Any]):
             WINDOW: self._window_warning(key),
             LENGTH: self._length_warning(key, data),
             CHANNELS: self._channel_warning(key, data),
+            END: self._end_warning(key),
         }
         warnings = {kind: text for kind, text in found.items() if text}
         return Read(key, data, warnings, self._second())
@@ -199,6 +208,15 @@ class Utterances(torch.utils.data.Dataset[Any]):
                 n_channels = data[name].shape[1]
                 source = self._source(name, key)
                 return channel_warning(source, n_channels, self.train_config)
+        return ""
+
+    def _end_warning(self, key: str) -> str:
+        """Return which file of an utterance may be cut off."""
+        for name, (_, kind) in self.dataset.debug_info.items():
+            for source in self._files(name, key) if kind in SOUND else []:
+                warning = end_warning(Path(source))
+                if warning:
+                    return warning
         return ""
 
     def _check_whole(self, key: str) -> None:

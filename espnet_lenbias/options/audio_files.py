@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 import humanfriendly  # as ESPnet reads `16k`
 import soundfile
 
-from espnet_lenbias.options.cut_audio import check_whole, damage_named, file_info
+from espnet_lenbias.options.cut_audio import (
+    TELL_THEIR_END,
+    check_whole,
+    damage_named,
+    file_info,
+)
 from espnet_lenbias.options.data_files import SOUND
 
 if TYPE_CHECKING:
@@ -186,6 +191,24 @@ def length_warning(source: str, seconds: float) -> str:
         f"{source} has {seconds:.2f} s, and models are trained on utterances of at most "
         "20 to 30 s: its text will have gaps and loops: cut it with `espnet-lenbias "
         "segment`, and decode the pieces with --segments"
+    )
+
+
+def end_warning(path: Path) -> str:
+    """Return that nobody can tell whether an audio file is whole; "" if one can.
+
+    Args:
+        path: The file; of what soundfile does not read, its reader tells.
+    """
+    try:
+        kind = _info(path).format
+    except (OSError, ValueError):
+        return ""
+    if kind in TELL_THEIR_END:
+        return ""
+    return (
+        f"{path}: of {kind} it cannot be told whether a file is whole: listen to its end, "
+        "and keep audio as WAV or FLAC"
     )
 
 

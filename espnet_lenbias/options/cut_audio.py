@@ -37,6 +37,11 @@ _SIZES = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
+# Kinds, as libsndfile calls them, whose files tell where they end.
+TELL_THEIR_END = frozenset(
+    ("WAV", "WAVEX", "RF64", "FLAC", "MP3", "OGG", "AIFF", "AU", "CAF", "W64", "NIST")
+)
+
 _ID3 = 10  # bytes of the header of a tag before an MP3
 _MP3_FRAME = 4096  # bytes, of which no frame has more
 _SAMPLES = re.compile(rb"\nsample_count -i (\d+)")  # in the header of NIST's SPHERE

@@ -16,7 +16,7 @@ import soundfile
 
 from espnet_lenbias.decoding import utterances
 from espnet_lenbias.decoding.dataset import read_batches
-from espnet_lenbias.decoding.log_markers import CHANNELS, LENGTH, RATE
+from espnet_lenbias.decoding.log_markers import CHANNELS, END, LENGTH, RATE
 from espnet_lenbias.decoding.utterances import Read, Unreadable, Utterances
 from espnet_lenbias.errors import AudioError
 from espnet_lenbias.espnet_compat import ESPnetDataset
@@ -127,6 +127,20 @@ def test_warnings_are_told_by_kind(tmp_path):
     assert list(read.warnings) == [RATE, CHANNELS]
     assert "8000" in read.warnings[RATE]
     assert "2 channels" in read.warnings[CHANNELS]
+
+
+@pytest.mark.parametrize(
+    "kind, tells",
+    [("WAV", True), ("FLAC", True), ("AU", True), ("VOC", False), ("MAT4", False)],
+)
+def test_files_that_may_be_cut_off_unnoticed(kind, tells, tmp_path):
+    soundfile.write(tmp_path / "a", np.zeros(8000), 8000, "PCM_16", format=kind)
+    (tmp_path / "scp").write_text(f"a {tmp_path}/a\n")
+    dataset = ESPnetDataset([(str(tmp_path / "scp"), "speech", "sound")])
+    read = Utterances(dataset, {"frontend_conf": {"fs": 8000}})["a"]
+    assert list(read.warnings) == ([] if tells else [END])
+    if not tells:
+        assert f"/a: of {kind} it cannot be told whether a fi" in read.warnings[END]
 
 
 def test_the_rate_of_one_utterance_is_not_that_of_the_next(tmp_path):

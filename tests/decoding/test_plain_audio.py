@@ -153,7 +153,8 @@ def ffmpeg(tmp_path, monkeypatch):
 
     def ffmpeg(script):
         path = tmp_path / "bin" / "ffmpeg"
-        no_second_track = 'case "$*" in *0:a:1*) exit 1;; esac'
+        kind = "Input #0, mov,mp4,m4a,3gp,3g2,mj2, from x:"
+        no_second_track = f'case "$*" in *0:a:1*) echo "{kind}" >&2; exit 1;; esac'
         path.write_text(f"#!/bin/sh\n{no_second_track}\n{script}\n")
         path.chmod(0o755)
 
@@ -300,6 +301,27 @@ def test_the_first_of_two_tracks(tone, tmp_path):
     assert done == f"{said}, and of its audio tracks the first alone"
     assert np.abs(soundfile.read(copy)[0]).max() > 0.2
     assert plain_audio(tmp_path / "one.mka", 8000, tmp_path, "one")[1] == said
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize(
+    "name, tells",
+    [("a.m4a", True), ("a.mka", True), ("a.aac", False), ("a.avi", False)],
+)
+def test_kinds_that_may_be_cut_off_unnoticed(name, tells, tone, tmp_path):
+    soundfile.write(tmp_path / "a.wav", tone, 8000)
+    make = ["ffmpeg", "-nostdin", "-v", "error", "-i", str(tmp_path / "a.wav")]
+    subprocess.run([*make, str(tmp_path / name)], check=True)
+    _, done = plain_audio(tmp_path / name, 8000, tmp_path, "a")
+    assert ("; of its kind it cannot be told whether a file is" in done) != tells
+
+
+def test_a_kind_of_soundfile_s_that_may_be_cut_off_unnoticed(tone, tmp_path):
+    soundfile.write(tmp_path / "a.voc", tone, 8000, "PCM_16")
+    _, done = plain_audio(tmp_path / "a.voc", 8000, tmp_path, "a")
+    assert done == (
+        "VOC written as FLAC; of VOC it cannot be told whether a file is whole"
+    )
 
 
 @needs_ffmpeg
