@@ -21,7 +21,13 @@ def check_ctc(model: Any) -> None:
     _check_search(model.beam_search, "ctc_weight")
     _check_decoder(model)
     if has_source_search(model):
-        _check_search(model.asr_beam_search, "asr_ctc_weight")
+        source = model.asr_beam_search
+        _check_search(source, "asr_ctc_weight")
+        if "decoder" not in source.scorers:
+            raise OptionError(
+                "asr_ctc_weight is 1.0, and what is translated are the hidden states of "
+                "the decoder of the source text: set asr_ctc_weight below 1.0"
+            )
 
 
 def _check_search(search: Any, key: str) -> None:

@@ -110,6 +110,11 @@ def check_quantisation(options: Mapping[str, Any]) -> None:
                 f"quantize_modules: torch.nn has no module {name!r}: name such as "
                 "Linear, LSTM"
             )
+        if issubclass(kind, torch.nn.Embedding | torch.nn.EmbeddingBag):
+            raise OptionError(
+                f"quantize_modules: torch does not quantise {name} so: name such as "
+                "Linear, LSTM"
+            )
     dtype = options.get("quantize_dtype", "qint8")
     if dtype not in ("qint8", "float16"):
         raise OptionError(f"quantize_dtype must be qint8 or float16, not {dtype!r}")

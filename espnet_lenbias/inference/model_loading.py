@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +30,9 @@ logger = logging.getLogger(__name__)
 
 # How the options end that name a checkpoint; others name an n-gram LM, say.
 _CHECKPOINTS = ("_model_file", "lm_file")
+
+# How an argument is refused that is not of the type that ESPnet has written at it.
+_ARGUMENT = re.compile(r'argument "(\w+)" (\(.*)', re.DOTALL)
 
 
 @contextmanager
@@ -94,6 +98,9 @@ def check_named(options: Mapping[str, Any], taken: Iterable[str]) -> None:
 
 def _problem(error: Exception, options: Mapping[str, Any]) -> str:
     """Return in one line what an error in loading comes from."""
+    problem = _option_problem(error, options)
+    if problem:
+        return problem
     config, model, building = _files_of(error, options)
     if isinstance(error, CheckpointError):
         return f"{model.replace(' ', ': ', 1)} {error}"
@@ -120,6 +127,18 @@ def _problem(error: Exception, options: Mapping[str, Any]) -> str:
         )
     what = "build" if building else "decode with"
     return f"{config}: ESPnet cannot {what} the model that it describes ({said(error)})"
+
+
+def _option_problem(error: Exception, options: Mapping[str, Any]) -> str | None:
+    """Return which option ESPnet does not take, if it is that."""
+    refused = _ARGUMENT.match(str(error))
+    is_type = type(error).__name__ == "TypeCheckError"  # of typeguard
+    if is_type and refused and refused[1] in options:
+        key, why = refused[1], " ".join(refused[2].split())
+        return f"{key}: ESPnet does not take {options[key]!r} {why}"
+    if isinstance(error, NotImplementedError) and "batch_size" in str(error):
+        return f"batch_size: {said(error)}"
+    return None
 
 
 def said(error: BaseException) -> str:

@@ -259,6 +259,10 @@ def test_the_config_beside_a_model_is_named(spoilt):
         ("quantize_modules", ["Foo"], "torch.nn has no module 'Foo': name such as Lin"),
         ("quantize_modules", ["functional"], "torch.nn has no module 'functional': na"),
         ("quantize_modules", ["Parameter"], "torch.nn has no module 'Parameter': name"),
+        ("quantize_modules", ["Linear", "Embedding"], "does not quantise Embedding so"),
+        ("quantize_asr_model", 1, "ESPnet does not take 1 (int) is not an instance"),
+        ("hugging_face_decoder_conf", None, "ESPnet does not take None (None) is not"),
+        ("transducer_conf", [], "ESPnet does not take [] (list) did not match any el"),
         ("quantize_dtype", "float32", "must be qint8 or float16, not 'float32'"),
     ],
 )

@@ -269,6 +269,14 @@ def test_a_translator_without_ctc_for_the_source_text(model_of):
         use_search(model, "explicit_length")
 
 
+@pytest.mark.parametrize("search", ["explicit_length", "espnet"])
+def test_the_decoder_of_the_source_text_takes_part(search, model_of):
+    """ESPnet's own tool ends in a traceback."""
+    conf = {"search": search, "asr_ctc_weight": 1.0}
+    with pytest.raises(OptionError, match="translated are the hidden states .* below"):
+        st.Speech2Text(**model_of("st_multi").files, **conf)
+
+
 # --- What the search cannot serve -----------------------------------------------------
 
 
