@@ -176,18 +176,26 @@ def named_speakers(args: argparse.Namespace) -> Mapping[str, str]:
         )
     speakers = read_lines(path)
     for key, speaker in speakers.items():
-        if not speaker:
+        if len(speaker.split()) != 1:
+            found = "several words" if speaker else "nothing"
             raise OptionError(
-                f"{path}: {key} has no speaker: write `utterance speaker`"
+                f"{path}: {key} has {found} as its speaker: write `utterance speaker`"
             )
     return speakers
 
 
 def _trn_lines(
-    args: argparse.Namespace, transcripts: Iterable[Transcript], rank: int
+    args: argparse.Namespace, transcripts: Sequence[Transcript], rank: int
 ) -> Iterator[str]:
     """Yield lines of trn, with the speakers that lie beside the data."""
     speakers = named_speakers(args)
+    keys = [transcript.key for transcript in transcripts]
+    lacking = [key for key in keys if key not in speakers]
+    if 0 < len(lacking) < len(keys) and speakers:
+        logger.warning(
+            f"{len(lacking)} of {len(keys)} utterances, such as {lacking[0]}, have no "
+            'speaker in utt2spk: in trn it is what stands before the first "-"'
+        )
     for transcript in transcripts:
         key = transcript.key
         speaker = speakers.get(key) or usual_speaker(key)

@@ -97,6 +97,10 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
     mark = hashlib.sha256(os.fsencode(source)).hexdigest()[:_MARK]
     marked = f"{name}-{mark}.flac"
     copy = folder / marked
+    if os.path.lexists(copy) and not is_copy(copy):
+        raise AudioError(
+            f"{copy} stands where a copy of {path} goes, and is none: move it elsewhere"
+        )
     if not is_copy(copy) or not _is_whole(copy):
         _write(folder, marked, rate, blocks, path)
     for other in folder.glob(f"{glob.escape(name)}-{MARKED}"):

@@ -35,7 +35,12 @@ def get_parser() -> argparse.ArgumentParser:
     )
     take_as_written(parser)
     add = parser.add_argument
-    add("wav_scp", type=Path, metavar="WAV_SCP", help="lines `recording audio-file`")
+    add(
+        "wav_scp",
+        type=named_path,
+        metavar="WAV_SCP",
+        help="lines `recording audio-file`",
+    )
     add(
         "--output_dir",
         type=named_path,

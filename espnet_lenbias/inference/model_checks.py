@@ -11,13 +11,17 @@ from typing import Any
 import torch
 
 from espnet_lenbias.errors import OptionError
-from espnet_lenbias.options.precision import multiplies_integers
+from espnet_lenbias.options.precision import is_quantised, multiplies_integers
 from espnet_lenbias.options.train_config import letters_of, train_config
 
 logger = logging.getLogger(__name__)
 
 # Under which name an inference object has its network.
 _NETWORKS = ("asr_model", "st_model", "s2t_model", "mt_model")
+
+
+# What torch can make integers of, or half precision, without looking at data.
+_QUANTISED = (torch.nn.Linear, torch.nn.RNNCellBase, torch.nn.LSTM, torch.nn.GRU)
 
 
 def network_of(inference: Any) -> Any:
@@ -110,11 +114,16 @@ def check_quantisation(options: Mapping[str, Any]) -> None:
                 f"quantize_modules: torch.nn has no module {name!r}: name such as "
                 "Linear, LSTM"
             )
-        if issubclass(kind, torch.nn.Embedding | torch.nn.EmbeddingBag):
+        if not issubclass(kind, _QUANTISED):
             raise OptionError(
                 f"quantize_modules: torch does not quantise {name} so: name such as "
                 "Linear, LSTM"
             )
+    if not names and is_quantised(options):
+        raise OptionError(
+            "quantize_modules is empty, so that nothing would be quantised: name such as "
+            "Linear, or leave it out"
+        )
     dtype = options.get("quantize_dtype", "qint8")
     if dtype not in ("qint8", "float16"):
         raise OptionError(f"quantize_dtype must be qint8 or float16, not {dtype!r}")

@@ -111,7 +111,7 @@ class SearchOptionMixin(Samples, _EspnetClass):
         times: bool | str = False,
         **kwargs: Any,
     ):
-        conf = search_conf or {}
+        conf = {} if search_conf is None else search_conf
         own = {
             "decide": decide,
             "confidence": confidence,
@@ -178,7 +178,8 @@ class SearchOptionMixin(Samples, _EspnetClass):
         if cls.__init__ is SearchOptionMixin.__init__:  # a subclass's may take more
             options = dict(kwargs)
             search = options.pop("search", ESPNET)
-            conf = options.pop("search_conf", None) or {}
+            conf = options.pop("search_conf", None)
+            conf = {} if conf is None else conf
             decoder_dtype = options.pop("decoder_dtype", None)
             own = {k: options.pop(k) for k in POSTERIOR_OPTIONS if k in options}
             cls._verified(search, conf, decoder_dtype, own, (), options)

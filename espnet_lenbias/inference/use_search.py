@@ -48,7 +48,7 @@ def use_search(
             ``s2t_inference``, ``slu_inference``, ``asr_inference_streaming`` or
             ``st_inference_streaming``.
         name: One of :func:`espnet_lenbias.available_searches`.
-        beam_size: Another beam size; None: the model's.
+        beam_size: Another beam size; None: that of the search which the model has now.
         decoder_dtype: "bfloat16": copies of decoder and language model compute in it,
             while encoder, CTC and the search itself stay as they are; None or
             "float32": all is as the model has it.
@@ -69,6 +69,11 @@ def use_search(
         beam_size = count("beam_size", beam_size)
     old = _label_synchronous_search(model, name)
     check_espnet_options(name, {"normalize_length": old.normalize_length})
+    if name == "explicit_length" and old.weights.get("length_bonus"):
+        logger.warning(
+            "penalty adds the same to all hypotheses of a position, so it changes no text "
+            "with search: explicit_length: leave it out"
+        )
     check_decoder_dtype(name, decoder_dtype, {})
     check_ctc(model)
     set_up_whisper(model)

@@ -1,4 +1,4 @@
-"""The model of word pieces (`bpemodel`): is it one, and does the token list go with it?"""
+"""What makes a text of labels: is the model of word pieces one, and that of the labels?"""
 
 import logging
 from collections.abc import Sequence
@@ -16,6 +16,8 @@ logger = logging.getLogger(__name__)
 def check_word_pieces(inference: Any) -> None:
     """Verify the model of word pieces, and that the token list has its pieces in order.
 
+    Where there is nothing that makes a text, a warning says so.
+
     ESPnet reads the model with the first text. The labels of another order than the
     training's give a text that nothing else shows to be wrong: an order that no recipe
     writes is warned of.
@@ -27,6 +29,11 @@ def check_word_pieces(inference: Any) -> None:
         OptionError: The file is no such model; it is named.
     """
     tokenizer = getattr(inference, "tokenizer", None)
+    if tokenizer is None:
+        logger.warning(
+            "the model names no token_type, so there are tokens, and no text: name what it "
+            "was trained with, such as token_type: char, or token_type: bpe with bpemodel"
+        )
     if not isinstance(tokenizer, SentencepiecesTokenizer):
         return
     pieces = SentencePieceProcessor()

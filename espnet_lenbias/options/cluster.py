@@ -85,7 +85,7 @@ def choose_workers(
         if cluster_config is not None:
             raise ClusterError("cluster_config: name the cluster with --cluster")
         return None
-    where = cluster or LOCAL
+    where = LOCAL if cluster is None else cluster
     if where == LOCAL or where in JOB_QUEUES:
         config = _read_config(cluster_config, where) if cluster_config else {}
         _check_submit_command(where)

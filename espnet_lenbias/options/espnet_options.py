@@ -24,6 +24,9 @@ COUNTS = (
 _WEIGHTS = ("ctc_weight", "lm_weight", "ngram_weight", "penalty")
 _LENGTHS = ("maxlenratio", "minlenratio")
 
+# Lengths beyond these no text has: labels of a frame, and labels.
+_LONGEST = (1000, 100_000)
+
 # Weights, and what is added to scores, larger than this leave nothing of a log-prob in
 # float32.
 LARGE = 1e6
@@ -66,6 +69,11 @@ def read_numbers(options: Mapping[str, Any]) -> dict[str, Any]:
                 if key in _WEIGHTS and abs(value) > LARGE:
                     raise ValueError(
                         f"{prefixed} must be from {-LARGE:g} to {LARGE:g}, not {value}"
+                    )
+                if key in _LENGTHS and not -_LONGEST[1] <= value <= _LONGEST[0]:
+                    raise ValueError(
+                        f"{prefixed} must be from {-_LONGEST[1]} (so many labels) to "
+                        f"{_LONGEST[0]} (labels of a frame), not {value}"
                     )
                 read[prefixed] = value
     for keys, reader in ((_WHOLE, whole), (_SWITCHES, switch)):

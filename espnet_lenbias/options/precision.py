@@ -55,8 +55,16 @@ def multiplies_integers(options: Mapping[str, Any]) -> bool:
     Args:
         options: ESPnet's own inference options: of a command line, or of a class.
     """
-    is_asked_for = any(options.get(key) for key in _QUANTIZE)
-    return is_asked_for and options.get("quantize_dtype", "qint8") == "qint8"
+    return is_quantised(options) and options.get("quantize_dtype", "qint8") == "qint8"
+
+
+def is_quantised(options: Mapping[str, Any]) -> bool:
+    """Tell whether a part of a model is to be quantised.
+
+    Args:
+        options: ESPnet's own inference options.
+    """
+    return any(options.get(key) for key in _QUANTIZE)
 
 
 def check_decoder_dtype(

@@ -15,7 +15,6 @@ too. A row that is not finished is marked and compared with nothing.
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from espnet_lenbias.errors import OptionError
@@ -51,10 +50,10 @@ def get_parser() -> argparse.ArgumentParser:
     )
     take_as_written(parser)
     add = parser.add_argument
-    add("dir", type=Path, metavar="DIR", help="the folder of decodings")
+    add("dir", type=named_path, metavar="DIR", help="the folder of decodings")
     add(
         "--data",
-        type=Path,
+        type=named_path,
         required=True,
         help="folder of the references: DATA/<set>/text, and utt2spk for trn files",
     )

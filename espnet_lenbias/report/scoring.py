@@ -15,6 +15,7 @@ import jiwer
 import numpy as np
 
 from espnet_lenbias.options.data_files import line_of_lone_return
+from espnet_lenbias.options.run_journal import check_regular
 
 # What the kinds of jiwer's alignment add to, in the order of the fields of `Errors`.
 _KINDS = ("equal", "substitute", "delete", "insert")
@@ -155,6 +156,7 @@ def _lines(path: Path) -> list[bytes]:
     Raises:
         ValueError: A line holds a carriage return alone.
     """
+    check_regular(path)
     content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     number = line_of_lone_return(content)
     if number is not None:

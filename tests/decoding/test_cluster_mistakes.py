@@ -44,6 +44,7 @@ def test_a_mistake_that_workers_find_is_one_line(
         ),
         (["--cluster_config", "c.yaml"], "name the cluster with --cluster"),
         (["--nj", "2", "--cluster_config", "gone"], "there is no file gone"),
+        (["--cluster", ""], "cluster: there is no ''"),
         (["--cluster", "oar"], "cluster: oar: there is no command oarsub on this mach"),
         (
             ["--cluster", "slurm", "--cluster_config", "c.yaml"],

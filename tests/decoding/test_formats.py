@@ -486,7 +486,7 @@ def test_scores_as_espnet_writes_them():
     assert transcript_of("u", said, 1).hypotheses[0].score == -1.5
 
 
-def test_speakers_lie_beside_the_data(args, tmp_path):
+def test_speakers_lie_beside_the_data(args, tmp_path, caplog):
     (tmp_path / "utt2spk").write_text("ann-1 eve\nbob-1 bob\n")
     args.formats = ["trn"]
     write_formats(tmp_path, args, ROWS)
@@ -496,6 +496,7 @@ def test_speakers_lie_beside_the_data(args, tmp_path):
         "(ann-ann-2)",
         "(bob-bob-1)",
     ]
+    assert "1 of 3 utterances, such as ann-2, have no speaker in utt2spk" in caplog.text
 
 
 # --- Others read them -----------------------------------------------------------------
@@ -620,7 +621,13 @@ def test_a_mistake_in_utt2spk_is_told_before_decoding(
     (tmp_path / "utt2spk").write_text("utt1 ann\nutt2\n")
     with pytest.raises(SystemExit):
         run("out", "--formats", "trn")
-    assert "utt2spk: utt2 has no speaker" in capsys.readouterr().err.splitlines()[-1]
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "utt2spk: utt2 has nothing as its speaker" in last
+    (tmp_path / "utt2spk").write_text("utt1 ann\nutt2 bob lee\n")
+    with pytest.raises(SystemExit):
+        run("out", "--formats", "trn")
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "utt2spk: utt2 has several words as its speaker" in last
     (tmp_path / "utt2spk").unlink()
     (tmp_path / "utt2spk").symlink_to("gone")
     with pytest.raises(SystemExit):

@@ -124,6 +124,30 @@ def test_channels_that_cancel_out_are_named(tone, gain, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.wav"]
 
 
+def test_channels_that_cancel_out_in_a_part(tone, tmp_path):
+    """Half a second of ten does no harm; four of them are most of what was said."""
+    path, second = tmp_path / "a.wav", np.resize(tone, 8000)
+    for lost in (slice(0, 0), slice(16384, 20000), slice(16384, 49152)):
+        both = np.tile(second[:, None], (10, 2))
+        both[lost, 1] *= -1
+        soundfile.write(path, both, 8000)
+        if lost.stop == 49152:
+            with pytest.raises(AudioError, match="cancel each other out"):
+                plain_audio(path, 16000, tmp_path, "a")
+        else:
+            plain_audio(path, 16000, tmp_path, "a")
+
+
+def test_a_file_in_the_place_of_a_copy_stays(tone, tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.stack([tone, tone], axis=1), 8000)
+    copy, _ = plain_audio(tmp_path / "a.wav", 8000, tmp_path, "a")
+    soundfile.write(copy, tone / 2, 8000)  # a person's
+    held = copy.read_bytes()
+    with pytest.raises(AudioError, match=f"{copy} stands where a copy of .*a.wav goes"):
+        plain_audio(tmp_path / "a.wav", 8000, tmp_path, "a")
+    assert copy.read_bytes() == held
+
+
 def test_channels_of_which_one_is_silent_or_all_are_do_not_cancel_out(tone, tmp_path):
     silent = np.zeros((len(tone), 8))
     spoken = np.stack([tone, *silent.T[1:]], axis=1)

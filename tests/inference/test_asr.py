@@ -683,3 +683,19 @@ def test_a_beam_size_that_is_set_has_its_own_pre_beam(
     search, like = model.beam_search, wanted.beam_search
     assert search.pre_beam_size == like.pre_beam_size
     assert search.do_pre_beam == like.do_pre_beam
+
+
+def test_a_penalty_changes_no_text_of_explicit_length(transformer_model, waves, caplog):
+    """It is the same for all hypotheses of a position; simple search compares others."""
+    options = {"ctc_weight": 0.0, "maxlenratio": -6.0, "beam_size": 30}
+    for search, warns in (("simple", False), ("explicit_length", True)):
+        texts = []
+        for penalty in (0.0, -7.0):
+            caplog.clear()
+            model = Speech2Text(
+                **transformer_model.files, **options, search=search, penalty=penalty
+            )
+            said = "penalty adds the same to all hypotheses" in caplog.text
+            assert said == (warns and penalty != 0)
+            texts.append([model(wave)[0][2] for wave in waves.values()])
+        assert (texts[0] == texts[1]) == warns

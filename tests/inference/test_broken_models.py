@@ -14,7 +14,7 @@ from espnet2.text.sentencepiece_tokenizer import SentencepiecesTokenizer
 
 from espnet_lenbias import OptionError, Speech2Text, use_search
 from espnet_lenbias.bin import asr_inference, mt_inference
-from espnet_lenbias.inference.model_checks import warn_of_integers
+from espnet_lenbias.inference.model_checks import check_quantisation, warn_of_integers
 from espnet_lenbias.inference.word_pieces import check_word_pieces
 from espnet_lenbias.options.espnet_tools import ASR, ASR_STREAMING, MT, S2T, SLU, ST
 from espnet_lenbias.options.train_config import task_of
@@ -260,6 +260,11 @@ def test_the_config_beside_a_model_is_named(spoilt):
         ("quantize_modules", ["functional"], "torch.nn has no module 'functional': na"),
         ("quantize_modules", ["Parameter"], "torch.nn has no module 'Parameter': name"),
         ("quantize_modules", ["Linear", "Embedding"], "does not quantise Embedding so"),
+        (
+            "quantize_modules",
+            ["LayerNorm"],
+            "does not quantise LayerNorm so: name such",
+        ),
         ("quantize_asr_model", 1, "ESPnet does not take 1 (int) is not an instance"),
         ("hugging_face_decoder_conf", None, "ESPnet does not take None (None) is not"),
         ("transducer_conf", [], "ESPnet does not take [] (list) did not match any el"),
@@ -270,6 +275,19 @@ def test_options_that_ask_for_another_model(option, value, message, spoilt):
     said = says(Speech2Text, **spoilt, **{**SIMPLE, option: value})
     assert said.startswith(option)
     assert message.format(spoilt["asr_train_config"]) in said
+
+
+@pytest.mark.parametrize("key", ["quantize_asr_model", "quantize_lm"])
+def test_nothing_to_quantise(key):
+    with pytest.raises(OptionError, match="quantize_modules is empty, so that nothing"):
+        check_quantisation({"quantize_modules": [], key: True})
+    check_quantisation({"quantize_modules": [], key: False})
+
+
+@pytest.mark.parametrize("conf", [0, "", [], "nbest: 2"])
+def test_a_search_conf_that_is_no_mapping(conf, spoilt):
+    with pytest.raises(ValueError, match="search_conf must be a mapping of options"):
+        Speech2Text(**spoilt, search="simple", search_conf=conf)
 
 
 @pytest.mark.parametrize(
@@ -516,3 +534,8 @@ def test_the_order_of_word_pieces(change, warned, pieces, caplog):
     converter = SimpleNamespace(token_list=change(tokens))
     check_word_pieces(SimpleNamespace(tokenizer=tokenizer, converter=converter))
     assert (f"the pieces of bpemodel {path} in another order" in caplog.text) == warned
+
+
+def test_a_model_without_a_type_of_tokens_has_no_text(caplog):
+    check_word_pieces(SimpleNamespace(tokenizer=None))
+    assert "names no token_type, so there are tokens, and no text" in caplog.text

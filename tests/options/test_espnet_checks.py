@@ -82,6 +82,13 @@ def test_numbers_are_finite(search, option, value):
         check_espnet_options(search, {option: value})
 
 
+@pytest.mark.parametrize("option", ["maxlenratio", "asr_minlenratio"])
+@pytest.mark.parametrize("value", [1001, "1e20", -100_001])
+def test_no_text_is_so_long(option, value):
+    with pytest.raises(ValueError, match=f"{option} must be from -100000 "):
+        check_espnet_options("simple", {option: value})
+
+
 @pytest.mark.parametrize("option", ["ngram_file", "asr_ngram_file"])
 @pytest.mark.parametrize("search", ["espnet", "simple"])
 def test_an_n_gram_model_without_kenlm(monkeypatch, option, search):

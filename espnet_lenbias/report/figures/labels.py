@@ -16,6 +16,7 @@ FONT = 7.5  # points
 _LINE = 1.25 * FONT  # height of a line of text, points
 _LETTER = 0.58 * FONT  # mean width of a letter, points
 _WRAP = 27  # letters of a line
+_LONGEST = 40  # of a word that is not broken
 
 
 def positions(
@@ -47,6 +48,7 @@ def positions(
 def wrap(label: str) -> str:
     """Break a label into lines; ``simple + x`` is shown as ``+ x``."""
     short = label.removeprefix("simple ") if label.startswith("simple + ") else label
+    short = re.sub(rf"(\S{{{_LONGEST}}})(?=\S)", r"\1 ", short)
     kept = re.sub(r" (?=[\d.])", "\u00a0", short)  # a number stays with its name
     return "\n".join(textwrap.wrap(kept, _WRAP, break_long_words=False))
 

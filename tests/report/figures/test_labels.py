@@ -51,6 +51,12 @@ def test_long_labels_are_broken_between_words_and_before_no_number():
     ]
 
 
+def test_a_long_word_is_broken():
+    """As a row's name without blanks is, for which there would be no room."""
+    assert wrap("x" * 90).split("\n") == ["x" * 40, "x" * 40, "x" * 10]
+    assert wrap("x" * 40) == "x" * 40
+
+
 def test_room_is_that_of_the_panel_with_most_lines():
     one, two = [["a"] * 3], [["a"] * 3, ["a"] * 6]
     assert room(two).height == pytest.approx(2 * room(one).height)
