@@ -14,6 +14,9 @@ class SeveralRecordingsError(AudioError):
     """A file holds several recordings."""
 
 
+# Of a WAV whose header does not know its length, all that follows would be samples.
+_BEGINS_AS_WAV = re.compile(rb"RIFF....WAVE(?:fmt |LIST|JUNK|bext)", re.DOTALL)
+
 # How a recording begins, by what libsndfile calls its kind.
 BEGINNINGS = {
     "AU": re.compile(rb"\.snd\x00\x00\x00"),
@@ -26,6 +29,8 @@ BEGINNINGS = {
     "PVF": re.compile(rb"PVF1\n\d+ \d+ \d+\n"),
     "RF64": re.compile(rb"RF64\xff\xff\xff\xff"),
     "VOC": re.compile(rb"Creative Voice File\x1a"),
+    "WAV": _BEGINS_AS_WAV,
+    "WAVEX": _BEGINS_AS_WAV,
     "W64": re.compile(rb"riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb\x04\xc1\x00\x00"),
     "WVE": re.compile(rb"ALawSoundFile\*\*\x00"),
     "XI": re.compile(rb"Extended Instrument: "),

@@ -59,6 +59,21 @@ def test_what_is_no_loss(missing, cut, tmp_path):
         check_whole(path)
 
 
+@pytest.mark.parametrize("size", [0, 0x7FFFF000, 0xFFFFFFFF])
+@pytest.mark.parametrize("channels", [1, 3])  # soundfile writes WAVEX from three on
+def test_several_that_were_written_into_pipes(size, channels, tmp_path):
+    """Neither header tells a length: the second one would be heard as samples."""
+    path = tmp_path / "a.wav"
+    content = write_wav(path, channels=channels)
+    place = content.index(b"data") + 4
+    one = content[:place] + struct.pack("<I", size) + content[place + 4 :]
+    path.write_bytes(one)
+    check_whole(path)
+    path.write_bytes(one + one)
+    with pytest.raises(AudioError, match="several recordings one after the other"):
+        check_whole(path)
+
+
 def test_a_wav_within_an_archive(tmp_path):
     path = tmp_path / "a.ark"
     whole = write_wav(tmp_path / "a.wav")
