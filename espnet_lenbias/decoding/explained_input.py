@@ -162,9 +162,12 @@ def _only_line(path: Path) -> str:
             f"there is no text file {path}: give a text with --text"
         )
     try:
-        lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
+        text = path.read_text("utf-8-sig")  # some editors begin a file with a mark
     except UnicodeDecodeError as e:
         raise ValueError(f"{path} is no text in UTF-8") from e
+    if "\0" in text:
+        raise ValueError(f"{path} holds NUL: it is no text in UTF-8")
+    lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) != 1:
         raise ValueError(
             f"{path} has {len(lines)} lines of text, and one is explained: give it with "

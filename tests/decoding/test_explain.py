@@ -19,9 +19,10 @@ import yaml
 
 from espnet_lenbias import Speech2Text, cli
 from espnet_lenbias.decoding import explain, loading, model_command
-from espnet_lenbias.decoding.explained_input import Input, check_input
+from espnet_lenbias.decoding.explained_input import Input, check_input, input_of
 from espnet_lenbias.options import audio_files as audio
 from espnet_lenbias.options.espnet_tools import ASR, S2T
+from espnet_lenbias.options.espnet_tools import MT as MT_TOOL
 from espnet_lenbias.options.tool_choice import choose_tool
 from tests.bundled import bundled
 from tests.tool_models import lines
@@ -488,6 +489,7 @@ MT = str(RECIPE.parent / "mini_mt" / "pretrained" / "mt.zip")
             "there is no text file gone: give a text with --text",
         ),
         (["lines", "--model", MT], "lines has 2 lines of text, and one is explained"),
+        (["utf-16", "--model", MT], "utf-16 holds NUL: it is no text in UTF-8"),
         (["--text", "x", "--model", PACKED], "text: asr takes no text, only audio"),
         (["--model", PACKED], "AUDIO: asr decodes an audio file: name one"),
         (
@@ -514,8 +516,15 @@ def test_what_is_missing_or_has_no_place(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lines").write_text("a\nb\n")
+    (tmp_path / "utf-16").write_text("a b", encoding="utf-16-le")
     refused(given, message, capsys)
     assert not loaded
+
+
+def test_the_mark_at_the_beginning_of_a_text_is_no_word(tmp_path):
+    """Some editors write it."""
+    (tmp_path / "text").write_text("a b\n", encoding="utf-8-sig")
+    assert input_of(MT_TOOL, tmp_path / "text", None).text == "a b"
 
 
 def test_a_model_of_the_zoo_that_is_another_tools(tmp_path, capsys, monkeypatch):
