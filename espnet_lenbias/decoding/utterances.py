@@ -162,11 +162,12 @@ class Utterances(torch.utils.data.Dataset[Any]):
     def _rate(self, name: str) -> int | None:
         """Return the sampling rate of the utterance that has been read, in Hz.
 
-        ESPnet's loaders have noted it; of an array of samples it is the model's. None:
+        ESPnet's loaders have noted it; of an array of samples, or a matrix of channels in
+        an archive, it is the model's. None:
         there is no audio of this name.
         """
         rate: int | None = getattr(self.dataset.loader_dict[name], "rate", None)
-        is_array = name == "speech" and self.dataset.debug_info[name][1] == "npy"
+        is_array = name == "speech" and self.dataset.debug_info[name][1] in _NUMBERS
         if rate is None and is_array and feature_size(self.train_config) is None:
             return model_rate(self.frontend_conf)
         return rate

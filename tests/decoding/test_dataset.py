@@ -129,6 +129,20 @@ def test_warnings_are_told_by_kind(tmp_path):
     assert "2 channels" in read.warnings[CHANNELS]
 
 
+@pytest.mark.parametrize("as_features", [False, True])
+def test_channels_in_an_archive_of_matrices(as_features, tmp_path):
+    """(samples, channels) to a model of audio; to one of features they are features."""
+    matrix = b"a \0BFM \4" + struct.pack("<ibi", 8000, 4, 2) + bytes(4 * 8000 * 2)
+    (tmp_path / "ark").write_bytes(matrix)
+    (tmp_path / "scp").write_text(f"a {tmp_path}/ark:2\n")
+    dataset = ESPnetDataset([(str(tmp_path / "scp"), "speech", "kaldi_ark")])
+    config = {"frontend_conf": {"fs": 8000}}
+    if as_features:
+        config = {"frontend": None, "input_size": 2}
+    read = Utterances(dataset, config)["a"]
+    assert list(read.warnings) == ([] if as_features else [CHANNELS])
+
+
 @pytest.mark.parametrize(
     "kind, tells",
     [("WAV", True), ("FLAC", True), ("AU", True), ("VOC", False), ("MAT4", False)],
