@@ -40,7 +40,8 @@ def words_of_labels(
         text_of: Makes a text of tokens.
 
     Returns:
-        n places of words; None where the texts of beginnings do not grow word by word.
+        n places of words; None where the texts of beginnings do not grow word by word, as
+        where a label holds white space, and so several words.
     """
     places = [
         max(len(text_of(list(tokens[:i])).split()) - 1, 0)
@@ -50,7 +51,7 @@ def words_of_labels(
         if tokens[i] == _BEGINS:
             places[i] = places[i + 1]
     grows = all(b - a in (0, 1) for a, b in zip([0, *places], places))
-    complete = not places or places[-1] == n_words - 1 or not n_words
+    complete = not places or set(places) == set(range(n_words)) or not n_words
     return places if grows and complete else None
 
 

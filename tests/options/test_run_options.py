@@ -47,6 +47,11 @@ def test_a_file_is_the_same_by_another_path(tmp_path, monkeypatch):
     assert not is_same(large[0], described("a"))
 
 
+def test_an_option_that_is_not_there_is_not_set():
+    assert is_same(None, described(None)) and is_same(described(None), None)
+    assert not is_same(None, described(0)) and not is_same("x", None)
+
+
 def test_what_is_no_file_is_the_same_as_itself():
     one = "a (1 bytes, sha256 12), b (1 bytes, sha256 34)"
     assert is_same(one, one)

@@ -49,3 +49,11 @@ def test_words_of_labels(tokens, text_of, places):
 
 def test_texts_that_do_not_grow_word_by_word():
     assert words_of_labels(["b", "a"], 2, lambda tokens: " ".join(tokens[1:])) is None
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u2028", "\r"])
+def test_a_label_of_several_words(space):
+    """White space within a label is none to sentencepiece; a word would have no label."""
+    for tokens in ([f"a{space}b", "c"], ["c", f"a{space}b"]):
+        text = " ".join(tokens)
+        assert words_of_labels(tokens, len(text.split()), " ".join) is None
