@@ -77,8 +77,8 @@ def is_same(was: Any, now: Any) -> bool:
     """Tell whether two values, as :func:`described` has them, are those of one option.
 
     An option that is not there, as another tool or release lacks it, is one that is not
-    set. A number is the same as `0` and as `0.0`. A file is the same by another path, too: one
-    that has been read whole is known by its content, another one by where it lies.
+    set. A number is the same as `0` and as `0.0`. A file is the same by another path, too:
+    one that has been read whole is known by its content, another one by where it lies.
     """
     was, now = (described(None) if value is None else value for value in (was, now))
     if was == now:
