@@ -79,6 +79,8 @@ class Utterances(torch.utils.data.Dataset[Any]):
         self.trained_on = training_types(train_config or {})
         # Of files of which pieces are read one by one: what is wrong, "" if nothing.
         self._verified: dict[tuple[str, int], str] = {}
+        # Likewise what is to be said of their ends.
+        self._ends: dict[str, str] = {}
 
     def __getitem__(self, key: str) -> Read:
         loaders = self.dataset.loader_dict
@@ -163,8 +165,7 @@ class Utterances(torch.utils.data.Dataset[Any]):
         """Return the sampling rate of the utterance that has been read, in Hz.
 
         ESPnet's loaders have noted it; of an array of samples, or a matrix of channels in
-        an archive, it is the model's. None:
-        there is no audio of this name.
+        an archive, it is the model's. None: there is no audio of this name.
         """
         rate: int | None = getattr(self.dataset.loader_dict[name], "rate", None)
         is_array = name == "speech" and self.dataset.debug_info[name][1] in _NUMBERS
@@ -215,9 +216,10 @@ class Utterances(torch.utils.data.Dataset[Any]):
         """Return which file of an utterance may be cut off."""
         for name, (_, kind) in self.dataset.debug_info.items():
             for source in self._files(name, key) if kind in SOUND else []:
-                warning = end_warning(Path(source))
-                if warning:
-                    return warning
+                if source not in self._ends:
+                    self._ends[source] = end_warning(Path(source))
+                if self._ends[source]:
+                    return self._ends[source]
         return ""
 
     def _check_whole(self, key: str) -> None:

@@ -19,7 +19,6 @@ logger = logging.getLogger(__name__)
 # Under which name an inference object has its network.
 _NETWORKS = ("asr_model", "st_model", "s2t_model", "mt_model")
 
-
 # What torch can make integers of, or half precision, without looking at data.
 _QUANTISED = (torch.nn.Linear, torch.nn.RNNCellBase, torch.nn.LSTM, torch.nn.GRU)
 
