@@ -93,16 +93,17 @@ class Utterances(torch.utils.data.Dataset[Any]):
         try:
             self._check_whole(key)
             data = self._as_floats(self.dataset[key][1])
+            self._check_sequences(key, data)
+            found = {
+                RATE: self._rate_warning(key),
+                SCALE: self._scale_warning(key, data),
+                WINDOW: self._window_warning(key),
+                LENGTH: self._length_warning(key, data),
+                CHANNELS: self._channel_warning(key, data),
+                END: self._end_warning(key),
+            }
         except Exception as e:  # whatever is wrong with this file, others may be sound
             return Read(key, Unreadable(self._why(key, e)))
-        found = {
-            RATE: self._rate_warning(key),
-            SCALE: self._scale_warning(key, data),
-            WINDOW: self._window_warning(key),
-            LENGTH: self._length_warning(key, data),
-            CHANNELS: self._channel_warning(key, data),
-            END: self._end_warning(key),
-        }
         warnings = {kind: text for kind, text in found.items() if text}
         return Read(key, data, warnings, self._second())
 
@@ -136,6 +137,18 @@ class Utterances(torch.utils.data.Dataset[Any]):
             else values
             for name, values in data.items()
         }
+
+    def _check_sequences(self, key: str, data: Mapping[str, np.ndarray]) -> None:
+        """Verify that there is a sequence of each name, which a lone number is not.
+
+        Raises:
+            AudioError: Names the file of the number.
+        """
+        for name, values in data.items():
+            if values.ndim == 0:
+                raise AudioError(
+                    f"{self._source(name, key)} holds a single number, and no sequence"
+                )
 
     def _rate_warning(self, key: str) -> str:
         """Return what is wrong with the sampling rate; ESPnet's loaders have noted it.

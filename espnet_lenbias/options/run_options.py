@@ -5,11 +5,13 @@ import ast
 import hashlib
 import os
 import re
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.options.data_files import DATA, KEYED
+from espnet_lenbias.options.train_config import train_config, train_config_file
 
 # A file up to so many bytes, such as a config, is told from another one by
 # what it holds; a larger one, a model, by its size and time of change.
@@ -22,6 +24,12 @@ _FILE = re.compile(
     rf"\((?P<state>\d+ bytes, (?P<how>{_BY_CONTENT}|changed at) \S+)\)",
     re.DOTALL,
 )
+
+# What stands for the files that a run is told of by training configs alone.
+_OF_TRAINING = "files of the training"
+
+# What training configs name such files by: at their top, and in their parts.
+_TOP, _IN_PARTS = ("bpemodel", "src_bpemodel", "token_list"), "stats_file"
 
 # Options that change where or how fast a run goes, not what it finds.
 _NOT_RESULTS = {
@@ -59,9 +67,30 @@ def run_options(args: argparse.Namespace) -> dict[str, str]:
             for path, name, kind in getattr(args, DATA)
         ]
     )
+    options[_OF_TRAINING] = described(_files_of_training(vars(args)) or None)
     for package in ("espnet", "espnet_lenbias"):
         options[f"{package} version"] = version(package)
     return options
+
+
+def _files_of_training(options: Mapping[str, Any]) -> list[str]:
+    """Return the files that decide results and that no option names.
+
+    Those that training configs name, and the config itself where ESPnet finds it.
+    """
+    named = []
+    for key in options:
+        letters = key.removesuffix("_train_config")
+        if letters == key:
+            continue
+        config = train_config(options, letters)
+        if config and options[key] is None:
+            named.append(train_config_file(options, letters))
+        parts = [part for part in config.values() if isinstance(part, Mapping)]
+        named += [config.get(name) for name in _TOP]
+        named += [part.get(_IN_PARTS) for part in parts]
+    files = [str(path) for path in named if isinstance(path, str | Path)]
+    return sorted({path for path in files if os.path.isfile(path)})
 
 
 def described(value: Any) -> str:

@@ -138,12 +138,13 @@ def whole(
 
 
 def switch(key: str, value: object) -> bool:
-    """Return true or false; a text is read as one of them.
+    """Return true or false; a text is read as one of them, and so are 1 and 0.
 
     Raises:
         ValueError: Names the option.
     """
-    read = _SWITCHES.get(value.lower()) if isinstance(value, str) else value
+    written = str(value) if isinstance(value, Integral) else value
+    read = _SWITCHES.get(written.lower()) if isinstance(written, str) else written
     if not isinstance(read, bool):
         raise ValueError(f"{key} must be true or false, not {value!r}")
     return read

@@ -143,6 +143,15 @@ def test_channels_in_an_archive_of_matrices(as_features, tmp_path):
     assert list(read.warnings) == ([] if as_features else [CHANNELS])
 
 
+def test_a_lone_number_is_no_audio(tmp_path):
+    np.save(tmp_path / "a.npy", np.float32(1))
+    (tmp_path / "scp").write_text(f"a {tmp_path}/a.npy\n")
+    dataset = ESPnetDataset([(str(tmp_path / "scp"), "speech", "npy")])
+    read = Utterances(dataset, {"frontend_conf": {"fs": 16000}})["a"]
+    assert isinstance(read.data, Unreadable)
+    assert "a.npy holds a single number, and no sequence" in read.data.reason
+
+
 @pytest.mark.parametrize(
     "kind, tells",
     [("WAV", True), ("FLAC", True), ("AU", True), ("VOC", False), ("MAT4", False)],

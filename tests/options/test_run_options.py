@@ -4,6 +4,7 @@ import argparse
 import os
 
 import pytest
+import yaml
 
 from espnet_lenbias.options import run_options as run_options_module
 from espnet_lenbias.options.data_files import DATA
@@ -21,7 +22,7 @@ OTHERWISE_COMPARED = {"formats", "key_file", "segments"}
 def test_every_other_option_counts(tool):
     options = {action.dest for action in get_parser(tool.module)._actions} - {"help"}
     args = argparse.Namespace(**dict.fromkeys(options) | {DATA: []})
-    noted = {name for name in run_options(args) if not name.endswith(" version")}
+    noted = {name for name in run_options(args) if " " not in name}
     assert options - noted == PLACE_AND_SPEED | OTHERWISE_COMPARED
 
 
@@ -60,3 +61,36 @@ def test_what_is_no_file_is_the_same_as_itself():
     assert is_same("0", "0.0") and is_same("{'weight': 1}", "{'weight': 1.0}")
     assert not is_same("0", "0.1") and not is_same("None", "0")
     assert not is_same(None, "a")
+
+
+def test_files_that_only_the_training_config_names_count(tmp_path, monkeypatch):
+    """A BPE model and the statistics that features are normalised by; the config found."""
+    monkeypatch.chdir(tmp_path)
+    files = ("bpe.model", "tokens.txt", "stats.npz", "config.yaml", "model.pth")
+    for name in files:
+        (tmp_path / name).write_text("as it was")
+    config = {"bpemodel": "bpe.model", "token_list": "tokens.txt", "batch_type": "bpe"}
+    config |= {"normalize_conf": {"stats_file": "stats.npz"}}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    model = {"asr_train_config": None, "asr_model_file": "model.pth"}
+
+    def noted(**options):
+        return run_options(argparse.Namespace(**model | options | {DATA: []}))
+
+    was = noted()
+    for name in files:
+        kept = (tmp_path / name).read_text()
+        (tmp_path / name).write_text(kept + "\n")
+        now = noted()
+        assert [key for key in now if not is_same(was[key], now[key])] == [
+            "asr_model_file" if name == "model.pth" else "files of the training"
+        ]
+        (tmp_path / name).write_text(kept)
+    assert noted() == was
+
+    # another model's, not found beside this one's, and nothing where there is none
+    assert (
+        "config.yaml"
+        not in noted(asr_train_config="config.yaml")["files of the training"]
+    )
+    assert noted(asr_model_file=None)["files of the training"] == "None"
