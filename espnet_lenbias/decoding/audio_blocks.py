@@ -40,6 +40,9 @@ _TELL_THEIR_END = (
     *(b"wtv", b"wv"),
 )
 
+# And an audio track, with its channels.
+_AUDIO_TRACK = re.compile(rb"^ +Stream #0:.*: Audio: .*$", re.MULTILINE)
+
 _CAUTIOUSLY = (
     *("-nostdin", "-v", "error", "-err_detect", "crccheck"),
     *("-protocol_whitelist", "file,pipe", "-format_whitelist", _CONTAINERS),
@@ -90,7 +93,25 @@ def ffmpeg_blocks(path: Path, rate: int) -> Blocks:
 
     Raises:
         AudioError: It makes none, finds the file damaged, or is not there; or the file
-            holds what one of 16 bits cannot.
+            holds what one of 16 bits cannot, or its channels cancel each other out.
+    """
+    for samples in _ffmpeg_samples(path, rate, 1):
+        _check_samples(path, samples[:, 0])
+        yield samples[:, 0]
+    first = _AUDIO_TRACK.search(_ffmpeg_tells(path)[0])
+    if first and b", mono" not in first[0]:
+        # ffmpeg has mixed them, and does not say what of them is left
+        mixer = Mixer(path)
+        for samples in _ffmpeg_samples(path, rate, 2):
+            mixer.mix(samples)
+        mixer.check()
+
+
+def _ffmpeg_samples(path: Path, rate: int, n_channels: int) -> Blocks:
+    """Yield what ffmpeg makes of a file, (samples, channels) each.
+
+    Raises:
+        AudioError: It makes none, finds the file damaged, or is not there.
     """
     ffmpeg = shutil.which("ffmpeg")
     if ffmpeg is None:
@@ -100,18 +121,18 @@ def ffmpeg_blocks(path: Path, rate: int) -> Blocks:
         )
     command = [ffmpeg, "-xerror", *_CAUTIOUSLY]
     command += ["-i", f"file:{path}", "-map", "0:a:0", "-af", _ON_TIME]
-    command += ["-ac", "1", "-ar", str(rate), "-f", "f32le", "pipe:1"]
+    command += ["-ac", str(n_channels), "-ar", str(rate), "-f", "f32le", "pipe:1"]
     with (
         TemporaryFile() as said,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said) as process,
     ):
         assert process.stdout is not None
         try:
-            while data := process.stdout.read(4 * _BLOCK):
+            while data := process.stdout.read(4 * n_channels * _BLOCK):
                 # without a part of a sample, as of an ffmpeg that is killed
-                samples = np.frombuffer(data, dtype="<f4", count=len(data) // 4)
-                _check_samples(path, samples)
-                yield samples
+                whole = len(data) // (4 * n_channels) * n_channels
+                samples = np.frombuffer(data, dtype="<f4", count=whole)
+                yield samples.reshape(-1, n_channels)
         finally:
             process.stdout.close()
             status = process.wait()
@@ -134,14 +155,19 @@ def ffmpeg_remarks(path: Path) -> str:
     That it has a second audio track, beside the one that is heard; that nobody can tell
     whether it is whole.
     """
-    ffmpeg = shutil.which("ffmpeg")
-    if ffmpeg is None:
-        return ""
-    command = [ffmpeg, *_CAUTIOUSLY, "-v", "info", "-i", f"file:{path}"]
-    command += ["-map", "0:a:1", "-t", "0", "-f", "null", "-"]
-    found = subprocess.run(command, capture_output=True, check=False)
-    kind = _KIND.search(found.stderr)
-    said = "" if found.returncode else ", and of its audio tracks the first alone"
+    if shutil.which("ffmpeg") is None:
+        return ""  # which is told where it is read
+    told, has_second = _ffmpeg_tells(path)
+    kind = _KIND.search(told)
+    said = ", and of its audio tracks the first alone" if has_second else ""
     if kind is None or kind[1] not in _TELL_THEIR_END:
         said += "; of its kind it cannot be told whether a file is whole"
     return said
+
+
+def _ffmpeg_tells(path: Path) -> tuple[bytes, bool]:
+    """Return what ffmpeg tells of a file, and whether it has a second audio track."""
+    command = ["ffmpeg", *_CAUTIOUSLY, "-v", "info", "-i", f"file:{path}"]
+    command += ["-map", "0:a:1", "-t", "0", "-f", "null", "-"]
+    found = subprocess.run(command, capture_output=True, check=False)
+    return found.stderr, not found.returncode

@@ -20,7 +20,7 @@ def check_word_pieces(inference: Any) -> None:
 
     ESPnet reads the model with the first text. The labels of another order than the
     training's give a text that nothing else shows to be wrong: an order that no recipe
-    writes is warned of.
+    writes is warned of, and so are labels that the model does not have.
 
     Args:
         inference: The inference object, its models loaded.
@@ -45,6 +45,13 @@ def check_word_pieces(inference: Any) -> None:
             f"sentencepiece: {one_line(e)}"
         ) from e
     tokens = getattr(getattr(inference, "converter", None), "token_list", None) or []
+    lacking = [token for token in tokens if _is_lacking(pieces, token)]
+    if lacking:
+        logger.warning(
+            f"{len(lacking)} of the {len(tokens)} labels are no pieces of bpemodel "
+            f"{tokenizer.model} (first {lacking[0]!r}): is it the one that the model was "
+            "trained with? With another one the text is wrong"
+        )
     wrong = _out_of_order(pieces, tokens)
     if wrong is not None:
         logger.warning(
@@ -65,6 +72,12 @@ def _out_of_order(pieces: Any, tokens: Sequence[str]) -> str | None:
     if names == sorted(names):
         return None
     return next((b for (i, _), (j, b) in pairwise(known) if j < i), None)
+
+
+def _is_lacking(pieces: Any, token: str) -> bool:
+    """Tell whether a model does not have a piece; symbols such as <blank> are none."""
+    is_symbol = token.startswith(("<", "[")) and token.endswith((">", "]"))
+    return not is_symbol and bool(pieces.is_unknown(pieces.piece_to_id(token)))
 
 
 def _is_special(pieces: Any, piece: int) -> bool:

@@ -384,6 +384,27 @@ def test_a_playlist_is_no_audio(end, tone, tmp_path):
 
 
 @needs_ffmpeg
+@pytest.mark.parametrize("name", ["a.m4a", "a.mka", "a.wma"])
+@pytest.mark.parametrize("right, cancels", [(-1, True), (1, False), (0, False)])
+def test_channels_that_cancel_out_where_ffmpeg_reads(
+    name, right, cancels, tone, tmp_path
+):
+    """The right one upside down; as the left one; silent."""
+    both = np.stack([tone, right * tone], axis=1)
+    soundfile.write(tmp_path / "a.wav", both, 8000)
+    make = ["ffmpeg", "-nostdin", "-v", "error", "-i", str(tmp_path / "a.wav")]
+    codec = ["-c:a", "flac"] if name == "a.mka" else []
+    subprocess.run([*make, *codec, str(tmp_path / name)], check=True)
+    if cancels:
+        with pytest.raises(AudioError, match=f"channels of .*{name} cancel each other"):
+            plain_audio(tmp_path / name, 16000, tmp_path, "a")
+        assert not list(tmp_path.glob("a-*"))
+    else:
+        copy, _ = plain_audio(tmp_path / name, 16000, tmp_path, "a")
+        assert np.abs(soundfile.read(copy)[0]).max() > 0.1
+
+
+@needs_ffmpeg
 def test_ffmpeg_itself(tone, tmp_path):
     soundfile.write(tmp_path / "a.wav", np.stack([tone, tone], axis=1), 8000)
     make = ["ffmpeg", "-nostdin", "-v", "error", "-i", str(tmp_path / "a.wav")]

@@ -536,6 +536,20 @@ def test_the_order_of_word_pieces(change, warned, pieces, caplog):
     assert (f"the pieces of bpemodel {path} in another order" in caplog.text) == warned
 
 
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_labels_that_are_no_word_pieces(n, pieces, caplog):
+    """As with the bpemodel of another model; symbols in brackets are no pieces anyway."""
+    path, tokens = pieces
+    labels = ["<blank>", "<en>", "[noise]", *tokens[1:]]
+    labels[-1 - n : -1] = [f"\u2581NO{i}" for i in range(n)]
+    converter = SimpleNamespace(token_list=labels)
+    tokenizer = SentencepiecesTokenizer(path)
+    check_word_pieces(SimpleNamespace(tokenizer=tokenizer, converter=converter))
+    said = f"{n} of the {len(labels)} labels are no pieces of bpemodel {path} (first '▁NO0'"
+    assert (said in caplog.text) == (n > 0)
+    assert ("are no pieces" in caplog.text) == (n > 0)
+
+
 def test_a_model_without_a_type_of_tokens_has_no_text(caplog):
     check_word_pieces(SimpleNamespace(tokenizer=None))
     assert "names no token_type, so there are tokens, and no text" in caplog.text
