@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from espnet_lenbias.decoding.plain_files import file_name
+from espnet_lenbias.decoding.plain_files import LONGEST_NAME, file_name
 from espnet_lenbias.errors import OptionError
 from espnet_lenbias.options.audio_files import (
     are_large,
@@ -26,6 +26,7 @@ from espnet_lenbias.options.audio_files import (
     training_types,
 )
 from espnet_lenbias.options.espnet_tools import S2T, Tool
+from espnet_lenbias.options.train_config import why_no_file
 
 _BEGINNING = 4096  # bytes of a plot or page, which hold the mark
 
@@ -46,7 +47,9 @@ class Input:
     def file(self, ending: str) -> str:
         """Return how a file of it is called: as the audio, or by the words of the text."""
         if self.audio is not None:
-            return self.audio.stem + ending
+            name = self.audio.stem + ending
+            too_long = len(os.fsencode(name)) > LONGEST_NAME
+            return file_name(self.audio.stem, ending) + ending if too_long else name
         return file_name("-".join((self.text or "").split()), ending) + ending
 
     @property
@@ -139,6 +142,11 @@ def check_place(given: Input, path: Path) -> None:
         OptionError: It would.
         OSError: What is there cannot be read.
     """
+    if path.is_dir():
+        raise OptionError(
+            f"output_dir: {path} is a folder, and stands where a file of {given.source} "
+            "goes: move it, or name another folder"
+        )
     if not path.is_file() or path.is_symlink():
         return
     with path.open("rb") as f:
@@ -158,9 +166,9 @@ def _only_line(path: Path) -> str:
         ValueError: It holds none, or several.
     """
     if not os.path.isfile(path):
-        raise FileNotFoundError(
-            f"there is no text file {path}: give a text with --text"
-        )
+        there = os.path.exists(path)
+        why = why_no_file(path) if there else f"there is no text file {path}"
+        raise FileNotFoundError(f"{why}: give a text with --text")
     try:
         text = path.read_text("utf-8-sig")  # some editors begin a file with a mark
     except UnicodeDecodeError as e:

@@ -19,7 +19,7 @@ from urllib.parse import quote
 # Names of drafts: what they begin with, and how many random bytes follow in hex.
 _DRAFT, _RANDOM = ".draft-", 8
 
-_LONGEST_NAME = 255  # bytes of the name of a file
+LONGEST_NAME = 255  # bytes of the name of a file
 
 # A pipe in place of a file would keep the tool waiting for its other end.
 _PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK
@@ -135,7 +135,7 @@ def file_name(key: str, ending: str = "") -> str:
     except UnicodeEncodeError:
         name = quote(name, safe=string.printable)
     encoded = name.encode(errors="surrogateescape")
-    longest = _LONGEST_NAME - len(ending)
+    longest = LONGEST_NAME - len(ending)
     if len(encoded) <= longest:
         return name
     digest = hashlib.sha256(encoded).hexdigest()[:16]

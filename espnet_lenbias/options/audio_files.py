@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import humanfriendly  # as ESPnet reads `16k`
 import soundfile
 
+from espnet_lenbias.errors import AudioError
 from espnet_lenbias.options.cut_audio import (
     TELL_THEIR_END,
     check_whole,
@@ -16,6 +17,7 @@ from espnet_lenbias.options.cut_audio import (
     file_info,
 )
 from espnet_lenbias.options.data_files import SOUND
+from espnet_lenbias.options.train_config import why_no_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,6 +33,10 @@ USUAL_RATE = 16000  # of ESPnet's frontends, and of a model that tells of none
 
 # Samples above this are no loud ones of -1 to 1: that would be 18 dB of clipping.
 _LOUD = 8.0
+
+
+# In Hz; a telephone has 8000.
+_SLOWEST = 1000
 
 
 def audio_rate(path: Path) -> int:
@@ -58,19 +64,28 @@ def check_audio_file(path: Path) -> None:
         OSError: There is no such file.
         ValueError: It is no audio, empty, or cut off.
     """
-    if not _info(path).frames:
-        raise ValueError(f"{path} holds no samples")
+    info = _info(path)
     check_whole(path)
+    if not info.frames:
+        raise ValueError(f"{path} holds no samples")
 
 
 def _info(path: Path) -> Any:
     """Return what soundfile knows about a file."""
     if not os.path.isfile(path):
-        raise FileNotFoundError(f"there is no audio file {path}")
+        there = os.path.exists(path)
+        why = why_no_file(path) if there else f"there is no audio file {path}"
+        raise FileNotFoundError(why)
     try:
-        return file_info(path)
+        info = file_info(path)
     except soundfile.LibsndfileError as e:
         raise ValueError(f"{path} is no audio that soundfile can read ({e})") from e
+    if info.samplerate < _SLOWEST:
+        raise AudioError(
+            f"{path}: its header says {info.samplerate} samples a second, and no speech "
+            "has so few: mend the header"
+        )
+    return info
 
 
 def read_audio(path: Path) -> "np.ndarray":

@@ -169,9 +169,15 @@ def plain(value: Any) -> Any:
         return value
 
 
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """Return ``"; did you mean X?"`` for the most similar valid name, or ``""``."""
-    close = difflib.get_close_matches(str(name), list(valid), n=1)
+def nearest(name: str, valid: Iterable[str], least: float = 0.6) -> str:
+    """Return ``"; did you mean X?"`` for the most similar valid name, or ``""``.
+
+    Args:
+        name: As it was given.
+        valid: The names that there are.
+        least: How similar one must be, 1 at most.
+    """
+    close = difflib.get_close_matches(str(name), list(valid), n=1, cutoff=least)
     return f"; did you mean {close[0]}?" if close else ""
 
 

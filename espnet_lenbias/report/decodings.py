@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from espnet_lenbias.options.run_journal import JOURNAL
+from espnet_lenbias.options.run_journal import JOURNAL, check_regular
 from espnet_lenbias.options.values import score_number
 from espnet_lenbias.report.ran import (
     config_that_ran,
@@ -259,6 +259,7 @@ def _set_folders(tag: Path) -> list[Path]:
 
 def _read_references(data: Path, name: str) -> ReferenceSet:
     path = data / name / "text"
+    check_regular(path)
     if not path.is_file():
         raise FileNotFoundError(
             f"there are no references {path} for the decoded set {name}: the folder to "

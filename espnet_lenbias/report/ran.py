@@ -23,7 +23,7 @@ HEURISTICS = ("penalty", "maxlenratio", "minlenratio", "normalize_length")
 _WEIGHTS = ("lm_weight", "ctc_weight")
 
 # What a report tells of a run.
-_TOLD = (
+TOLD = (
     "search",
     "search_conf",
     "decoder_dtype",
@@ -52,7 +52,7 @@ def config_that_ran(journal: Path) -> dict[str, Any]:
     options = read_run_options(journal)
     if options is None or "beam_size" not in options:
         raise ValueError(f"{journal}, line 1 holds no options of a run")
-    config = {key: value_of(options[key]) for key in _TOLD if key in options}
+    config = {key: value_of(options[key]) for key in TOLD if key in options}
     if not _can_have_lm(options):
         config["lm_weight"] = 0.0  # ESPnet's default counts with a model alone
     return config
@@ -89,7 +89,7 @@ def contradictions(config: Mapping[str, Any], ran: Mapping[str, Any]) -> Iterato
         ran: See :func:`config_that_ran`.
     """
     search = config.get("search", ran.get("search"))
-    for key in _TOLD:
+    for key in TOLD:
         if key not in config or key not in ran:
             continue
         if _said(search, key, config[key]) != _said(search, key, ran[key]):

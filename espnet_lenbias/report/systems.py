@@ -14,14 +14,18 @@ from espnet_lenbias.options.posteriors import (
     PosteriorOptions,
 )
 from espnet_lenbias.options.registry import ESPNET, what_is_said
-from espnet_lenbias.options.values import count, number, switch
-from espnet_lenbias.report.ran import HEURISTICS
+from espnet_lenbias.options.values import count, nearest, number, switch
+from espnet_lenbias.report.ran import HEURISTICS, TOLD
 
 PROPOSED = "explicit_length"
 SIMPLE = "simple"
 
 # What ESPnet's recogniser takes where a decode config does not say it.
 ESPNETS_DEFAULTS = {"beam_size": 20, "ctc_weight": 0.5, "lm_weight": 1.0}
+
+# So similar to an option here, 1 being the same, is one that is misspelt; ngram_weight
+# and lm_weight are at 0.76.
+_MISSPELT = 0.85
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,10 @@ def read_system(path: Path) -> dict[str, Any]:
     config = read_config(path)
     if not isinstance(config, dict):
         raise ValueError(f"{path}: a decode config holds `option: value` lines")
+    for key in config:
+        meant = "" if key in TOLD else nearest(key, TOLD, _MISSPELT)
+        if meant:
+            raise ValueError(f"{path}: unknown option {key}{meant}")
     return config
 
 

@@ -279,7 +279,28 @@ def test_no_audio(tmp_path, loaded, capsys):
     refused([str(path), "--model", PACKED], "there is no audio file .*gone.wav", capsys)
     path.write_text("not audio")
     refused([str(path), "--model", PACKED], "gone.wav is no audio that", capsys)
+    refused([str(tmp_path), "--model", PACKED], f"{tmp_path} is a folder", capsys)
+    os.mkfifo(tmp_path / "pipe")
+    message = "pipe is a pipe or a device, and files are read more than once"
+    refused([str(tmp_path / "pipe"), "--model", PACKED], message, capsys)
     assert not loaded
+
+
+def test_a_folder_where_the_plot_goes(loaded, tmp_path, capsys):
+    plot = tmp_path / f"{AUDIO.stem}_explicit_length_beam2.png"
+    plot.mkdir()
+    options = ["--model", PACKED, "--beam_size", "2", "--output_dir", str(tmp_path)]
+    refused([str(AUDIO), *options], f"output_dir: {plot} is a folder", capsys)
+    assert not loaded
+
+
+def test_a_plot_of_audio_of_a_long_name():
+    """Names of files have 255 bytes at most; those that fit are kept as they are."""
+    usual, long = (Input(ASR, Path(f"/d/{n}.wav"), None) for n in (".a%b", 251 * "a"))
+    assert usual.file(".simple.png") == ".a%b.simple.png"
+    name = long.file(".simple.png")
+    assert len(name) == 255
+    assert name.startswith(200 * "a") and name.endswith(".simple.png")
 
 
 @pytest.mark.parametrize(

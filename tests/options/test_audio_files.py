@@ -5,9 +5,11 @@ import pytest
 import soundfile
 import torch
 
+from espnet_lenbias.errors import AudioError
 from espnet_lenbias.options.audio_files import (
     are_large,
     array_warning,
+    check_audio_file,
     check_rate,
     read_stretch,
     scale_warning,
@@ -124,3 +126,15 @@ def test_a_stretch_is_what_lies_between(kind, start, end, first, last, tmp_path)
         samples = read_stretch(f, start, end, dtype="float64")
     last = len(whole) if end is None else last
     np.testing.assert_array_equal(samples, whole[first:last])
+
+
+@pytest.mark.parametrize("rate, speech", [(1, False), (8000, True)])
+def test_a_header_that_says_that_audio_is_a_thousand_times_as_long(
+    rate, speech, tmp_path
+):
+    soundfile.write(tmp_path / "a.wav", np.ones(8000), rate)
+    if speech:
+        check_audio_file(tmp_path / "a.wav")
+        return
+    with pytest.raises(AudioError, match="a.wav: its header says 1 samples a second"):
+        check_audio_file(tmp_path / "a.wav")

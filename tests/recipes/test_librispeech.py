@@ -194,6 +194,40 @@ def test_a_missing_flac_is_named(corpus):
     assert f"no audio: {key}" in run.stderr
 
 
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (
+            lambda lines: lines[0].replace(b"E", b"\xc9"),
+            "trans.txt, line 1 is no text in",
+        ),
+        (lambda lines: b"".join([*lines, lines[0]]), "trans.txt has two lines for "),
+    ],
+    ids=["Latin-1", "twice"],
+)
+def test_transcripts_that_are_none(spoil, message, corpus):
+    path = next((corpus / "LibriSpeech").rglob("*.trans.txt"))
+    path.write_bytes(spoil(path.read_bytes().splitlines(keepends=True)))
+    run = _run_sh(corpus, "--stop_stage", 1)
+    assert run.returncode == 2
+    assert f"data_prep.py: {path.parent}" in run.stderr.splitlines()[-1]
+    assert message in run.stderr.splitlines()[-1]
+
+
+def test_an_utterance_of_two_files_is_named(corpus):
+    path = next(iter(_audio(corpus).values()))
+    (path.parent / "again").mkdir()
+    shutil.copy(path, path.parent / "again" / path.name)
+    shutil.copy(next(path.parent.glob("*.txt")), path.parent / "again")
+    run = _run_sh(corpus, "--stop_stage", 1)
+    assert run.returncode == 2
+    assert re.search("data_prep.py: .* has a line for .*, and so has", run.stderr)
+    next((path.parent / "again").glob("*.txt")).unlink()
+    run = _run_sh(corpus, "--stop_stage", 1)
+    assert f"again/{path.name} is called as {path} is" in run.stderr.splitlines()[-1]
+    assert run.returncode == 2
+
+
 def test_a_truncated_flac_is_named(corpus):
     path = list(_audio(corpus).values())[3]
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])

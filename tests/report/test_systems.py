@@ -72,6 +72,8 @@ def test_everything_that_a_decode_config_tells(tmp_path):
             "espnet + penalty 0.1 + normalize_length",
         ),
         ({"search": "simple", "row": "the baseline"}, "the baseline"),
+        # of ESPnet's, and of nobody
+        ({"ngram_weight": 0.1, "nbest": 2, "ours": 1}, "espnet"),
         (
             {
                 "search": "simple",
@@ -98,6 +100,8 @@ def test_names(tmp_path, config, name):
         ),
         ({"beam_size": 4, "search_conf": [1]}, "search_conf must be a mapping"),
         (["beam_size"], "a decode config holds `option: value` lines"),
+        ({"beamsize": 4}, "unknown option beamsize; did you mean beam_size?"),
+        ({"beam_size": 4, "search_con": {}}, "search_con; did you mean search_conf?"),
     ],
 )
 def test_configs_that_are_wrong(tmp_path, config, message):

@@ -7,15 +7,28 @@ from pathlib import Path
 import soundfile
 from tqdm import tqdm
 
+from espnet_lenbias.report.scoring import read_text
+
 
 def read_transcripts(root):
     """{utterance: text} of all *.trans.txt under `root`."""
     texts = {}
     for path in sorted(root.rglob("*.trans.txt")):
-        for line in path.read_text().splitlines():
-            key, _, text = line.partition(" ")
-            texts[key] = text
+        found = read_text(path)
+        for key in found.keys() & texts.keys():
+            raise ValueError(f"{path} has a line for {key}, and so has another file")
+        texts |= found
     return texts
+
+
+def find_audio(root):
+    """{utterance: path} of all *.flac under `root`."""
+    audio = {}
+    for path in sorted(root.rglob("*.flac")):
+        if path.stem in audio:
+            raise ValueError(f"{path} is called as {audio[path.stem]} is")
+        audio[path.stem] = path
+    return audio
 
 
 def fault(path):
@@ -60,7 +73,7 @@ def write_set(texts, audio, out):
         ],
     }
     for name, lines in files.items():
-        (out / name).write_text("".join(line + "\n" for line in lines))
+        (out / name).write_text("".join(line + "\n" for line in lines), "utf-8")
 
 
 def main():
@@ -80,8 +93,10 @@ def main():
                 f"there is no folder {root}: name the one that holds the sets, each as "
                 "<set>/<speaker>/<chapter>/{*.flac,*.trans.txt}"
             )
-        texts = read_transcripts(root)
-        audio = {path.stem: path for path in root.rglob("*.flac")}
+        try:
+            texts, audio = read_transcripts(root), find_audio(root)
+        except (OSError, ValueError) as e:
+            raise SystemExit(f"data_prep.py: {e}") from e
         wrong = faults(texts, audio)
         if wrong or not texts:
             raise SystemExit(
