@@ -21,15 +21,10 @@ from espnet_lenbias.decoding.format_lines import (
     srt_lines,
     vtt_lines,
 )
-from espnet_lenbias.decoding.format_list import (
-    note_files,
-    noted_files,
-    remove_files,
-    set_aside,
-)
+from espnet_lenbias.decoding.format_list import renew_files
 from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import ResultRow
-from espnet_lenbias.decoding.plain_files import file_name, replace_file
+from espnet_lenbias.decoding.plain_files import file_name
 from espnet_lenbias.decoding.transcript import (
     Transcript,
     recordings_of,
@@ -77,25 +72,13 @@ def write_formats(
     Raises:
         OSError: Names a file that cannot be read or written.
     """
-    before = noted_files(folder)
     speakers = speakers_in(rows.values()) if args.formats else ()
     said = {
         speaker: [transcript_of(k, row, args.nbest, speaker) for k, row in rows.items()]
         for speaker in speakers
     }
-    files = [
-        f for speaker in speakers for f in _asked_for(args, said[speaker], speaker)
-    ]
-    names = {name for name, _ in files}
-    if not (before or names):
-        return
-    set_aside(folder, names | before.keys(), before)
-    # before the files: a run that is killed among them has written some
-    note_files(folder, before.keys() | names, written=False)
-    for name, lines in files:
-        replace_file(folder, name, lines)
-    remove_files(folder, before.keys() - names)
-    note_files(folder, names, written=True)
+    of_speakers = (_asked_for(args, said[speaker], speaker) for speaker in speakers)
+    renew_files(folder, dict(chain.from_iterable(of_speakers)))
     formats = [name for name in args.formats or () if name in OF_TIMES]
     untimed = dict.fromkeys(
         transcript.key

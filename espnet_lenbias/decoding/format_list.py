@@ -1,4 +1,4 @@
-"""Which files of formats a run has written: these, and no others, go in the next one.
+"""Which files a run has made of its results: these, and no others, go in the next one.
 
 A person's own files, such as edited subtitles, may lie beside them, or in their place:
 those are never lost.
@@ -32,6 +32,33 @@ _FORMAT_FILE = re.compile(
 )
 
 
+def renew_files(
+    folder: Path,
+    files: Mapping[str, Iterable[str]],
+    can_be: re.Pattern[str] = _FORMAT_FILE,
+) -> None:
+    """Write files; what else earlier runs have written here goes.
+
+    Args:
+        folder: The output folder.
+        files: Name below the folder -> lines, which are made when they are written.
+        can_be: What the names are: nothing else is removed, whatever the list says.
+
+    Raises:
+        OSError: Names a file that cannot be read or written.
+    """
+    before = noted_files(folder, can_be)
+    if not (before or files):
+        return
+    set_aside(folder, files.keys() | before.keys(), before)
+    # before the files: a run that is killed among them has written some
+    note_files(folder, before.keys() | files.keys(), written=False)
+    for name, lines in files.items():
+        replace_file(folder, name, lines)
+    remove_files(folder, before.keys() - files.keys())
+    note_files(folder, files.keys(), written=True)
+
+
 def note_files(folder: Path, names: Iterable[str], written: bool) -> None:
     """Write which files of formats there are, by their names below the output folder.
 
@@ -49,8 +76,12 @@ def note_files(folder: Path, names: Iterable[str], written: bool) -> None:
     replace_file(folder, LIST, (f"{name}\t{of}\n" for name, of in sums.items()))
 
 
-def noted_files(folder: Path) -> dict[str, str]:
-    """Return the files of formats that runs into a folder have written; they may be gone.
+def noted_files(folder: Path, can_be: re.Pattern[str] = _FORMAT_FILE) -> dict[str, str]:
+    """Return the files that runs into a folder have written; they may be gone.
+
+    Args:
+        folder: The output folder.
+        can_be: See :func:`renew_files`.
 
     Returns:
         Name below the folder -> checksum; "" where it is not known.
@@ -63,7 +94,7 @@ def noted_files(folder: Path) -> dict[str, str]:
             lines = [line.partition("\t") for line in f.read().split("\n")]
     except FileNotFoundError:
         return {}
-    return {name: of for name, _, of in lines if _FORMAT_FILE.fullmatch(name)}
+    return {name: of for name, _, of in lines if can_be.fullmatch(name)}
 
 
 def set_aside(folder: Path, names: Iterable[str], noted: Mapping[str, str]) -> None:

@@ -23,6 +23,7 @@ from espnet_lenbias.inference.search_option import SearchOptionMixin
 from espnet_lenbias.inference.source_text import check_rows, checked_ids
 from espnet_lenbias.inference.symbols import Symbols, check_symbol
 from espnet_lenbias.options.audio_files import check_audio_file
+from espnet_lenbias.options.cut_audio import damage_named
 from espnet_lenbias.options.train_config import train_config
 
 logger = logging.getLogger(__name__)
@@ -178,7 +179,8 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
             AudioError: The recording is empty, holds NaN or infinity, or has several
                 channels.
             OSError: There is no such file.
-            ValueError: The file is no audio.
+            ValueError: The file is no audio; one that is cut off or damaged is an
+                AudioError, too.
         """
         if isinstance(speech, str | Path):
             check_audio_file(Path(speech))
@@ -193,7 +195,10 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
         """Read a recording for ESPnet's ``iter_long``; see :meth:`decode_long`."""
         if not isinstance(speech, str | Path):
             speech = self._heard(speech)
-        read: np.ndarray = super().read_audio(speech)
+            read: np.ndarray = super().read_audio(speech)
+            return read
+        with damage_named(Path(speech)):
+            read = super().read_audio(speech)
         return read
 
     def _n_samples(self, source: torch.Tensor) -> int:

@@ -73,6 +73,11 @@ class StreamingSearchMixin(SearchOptionMixin):
             with short_audio_named(heard, partial(self._replay, [*self._lengths])):
                 return self._take(samples, is_final)
         except BaseException:
+            if not is_final:
+                logger.warning(
+                    "a chunk could not be taken, and what was heard before it is given up: "
+                    "the next chunk is the first of another utterance"
+                )
             self.reset()
             raise
 

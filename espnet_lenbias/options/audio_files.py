@@ -67,7 +67,7 @@ def check_audio_file(path: Path) -> None:
     info = _info(path)
     check_whole(path)
     if not info.frames:
-        raise ValueError(f"{path} holds no samples")
+        raise AudioError(f"{path} holds no samples")
 
 
 def _info(path: Path) -> Any:

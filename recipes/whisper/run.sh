@@ -123,8 +123,8 @@ if runs 5; then
     "$PYTHON" -m local.score "$dir" "$used" --name "$name" --sets $sets --language "$language" --task "$task"
     if [ -d "$dir/references" ]; then
         espnet-lenbias report "$dir/scored/$name" --data "$dir/references" --output_dir "$dir/report"
-    else
-        rm -rf "$dir/report" # of references that were there before
+    elif [ -d "$dir/report" ]; then
+        say "$dir/report is of references that are gone"
     fi
 fi
 

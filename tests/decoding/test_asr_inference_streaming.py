@@ -459,11 +459,12 @@ def test_the_wrapper_knows_the_tool():
     ],
     ids=["NaN", "shape", "no audio"],
 )
-def test_a_stream_that_fails_leaves_nothing_to_the_next(model, speech, broken):
+def test_a_stream_that_fails_leaves_nothing_to_the_next(model, speech, broken, caplog):
     streaming = Speech2TextStreaming(**model.files, **DECODING, **OURS)
     expected = [result[:3] for result in in_pieces(streaming, speech[0])[-1]]
     streaming(speech[1][:PIECE], is_final=False)
     with pytest.raises((AudioError, TypeError), match="the chunk"):
         streaming(broken, is_final=False)
+    assert "what was heard before it is given up: the next chunk is" in caplog.text
     found = in_pieces(streaming, speech[0])[-1]
     assert [result[:3] for result in found] == expected

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import soundfile
 import torch
 from espnet2.bin import s2t_inference
 
@@ -282,6 +283,25 @@ def test_a_long_recording_that_cannot_be_decoded(build):
         model.decode_long(np.zeros(0))
     with pytest.raises(AudioError, match="2 channels"):
         model.decode_long(np.zeros((4000, 2)))
+
+
+@pytest.mark.skipif(
+    not hasattr(s2t_inference.Speech2Text, "read_audio"), reason="it reads no files"
+)
+def test_a_long_recording_whose_file_is_damaged(build, tmp_path):
+    model = build(search="explicit_length")
+    samples = 0.1 * np.random.default_rng(0).standard_normal(32000)
+    soundfile.write(tmp_path / "a.flac", samples, RATE)
+    content = (tmp_path / "a.flac").read_bytes()
+    half = len(content) // 2
+    (tmp_path / "a.flac").write_bytes(
+        content[:half] + bytes(900) + content[half + 900 :]
+    )
+    soundfile.write(tmp_path / "b.wav", samples[:0], RATE)
+    with pytest.raises(AudioError, match=r"a\.flac cannot be read to its end"):
+        model.decode_long(tmp_path / "a.flac")
+    with pytest.raises(AudioError, match=r"b\.wav holds no samples"):
+        model.decode_long(tmp_path / "b.wav")
 
 
 def test_a_release_that_decodes_no_batches(build, waves, monkeypatch):

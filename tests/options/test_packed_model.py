@@ -180,7 +180,7 @@ def test_a_cache_that_cannot_be_written(code, remedy, tmp_path, cache, monkeypat
 
 
 @pytest.mark.parametrize("name", ["exp/model.pth", "exp/config.yaml", "exp/stats.npz"])
-@pytest.mark.parametrize("damage", ["changed", "cut", "gone", "a folder"])
+@pytest.mark.parametrize("damage", ["changed", "cut", "gone", "a folder", "a pipe"])
 def test_a_damaged_file_is_unpacked_anew(name, damage, tmp_path, cache, caplog):
     archive = _zip(tmp_path)
     files = model_files(str(archive))
@@ -196,6 +196,8 @@ def test_a_damaged_file_is_unpacked_anew(name, damage, tmp_path, cache, caplog):
     if damage == "a folder":
         path.mkdir()
         (path / "x").touch()
+    elif damage == "a pipe":
+        os.mkfifo(path)
     assert model_files(str(archive)) == files
     assert path.read_bytes() == whole
     (said,) = caplog.messages
@@ -222,12 +224,13 @@ def test_nothing_is_written_through_a_link_in_the_cache(name, tmp_path, cache):
     assert mine.read_text() == "dear to me"
 
 
-def test_a_folder_in_the_place_of_the_listing(tmp_path, cache):
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_stands_in_the_place_of_the_listing(make, tmp_path, cache):
     archive = _zip(tmp_path)
     files = model_files(str(archive))
     (listing,) = cache.glob("*/.files.json")
     listing.unlink()
-    listing.mkdir()
+    make(listing)
     assert model_files(str(archive)) == files
     assert listing.is_file()
 

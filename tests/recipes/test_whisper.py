@@ -182,6 +182,46 @@ def test_a_folder_that_cannot_be_decoded(files, message, tmp_path):
     assert "\n" not in run.stderr
 
 
+@pytest.mark.parametrize("kind", ["cut off", "NaN"])
+def test_damage_shows_before_the_model_is_packed(kind, tmp_path):
+    path = tmp_path / "a.flac"
+    if kind == "NaN":
+        path = tmp_path / "a.wav"
+        soundfile.write(path, np.full(16000, np.nan), 16000, subtype="FLOAT")
+    else:
+        write_noise(path, 5.0)
+        path.write_bytes(path.read_bytes()[:20000])
+    run = _local("data", tmp_path, tmp_path / "data")
+    assert run.returncode == 1
+    assert f"1 of 1 files cannot be read: {path}" in run.stderr
+
+
+# --- The transcripts ------------------------------------------------------------------
+
+
+def test_what_a_person_has_written_beside_transcripts_is_kept(tmp_path):
+    """Also in their place, as by correcting them; those of files that are gone go."""
+    results = tmp_path / "exp" / "row" / "set" / "1best_recog"
+    results.mkdir(parents=True)
+    (results / "text").write_text("a one\nb two\nc three\n")
+    score = ("score", tmp_path / "exp", tmp_path, "--name", "x", "--sets", "set")
+    assert _local(*score).returncode == 0
+    folder = tmp_path / "exp" / "transcripts" / "row" / "set"
+    assert (folder / "a.txt").read_text() == "one\n"
+
+    (folder / "notes").mkdir()
+    (folder / "notes" / "n.txt").write_text("mine")
+    (folder / "mine.txt").write_text("mine")
+    (folder / "b.txt").write_text("too")
+    (results / "text").write_text("a one\nb two\n")
+    assert _local(*score).returncode == 0
+    files = {p.name: p.read_text() for p in folder.rglob("*.txt*")}
+    assert files == {
+        **{"a.txt": "one\n", "b.txt": "two\n", "b.txt.1": "too"},
+        **{"mine.txt": "mine", "n.txt": "mine"},
+    }
+
+
 # --- The model ------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import soundfile
 
+from espnet_lenbias.decoding.audio_blocks import soundfile_blocks
 from espnet_lenbias.decoding.found_audio import SUFFIXES, audio_in
 from espnet_lenbias.decoding.plain_audio import plain_audio
 from espnet_lenbias.options.audio_files import WHISPER_RATE as RATE
@@ -41,6 +42,8 @@ def main() -> None:
     for key, path in files.items():
         try:
             ready[key], _ = plain_audio(path, RATE, out, f"audio/{key}")
+            for _ in soundfile_blocks(ready[key], RATE):
+                pass  # to its end, where damage shows
         except (OSError, ValueError) as e:
             broken.append(str(e))
             continue

@@ -6,13 +6,18 @@ with numbers as digits and one spelling of English.
 """
 
 import argparse
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from whisper.normalizers import BasicTextNormalizer, EnglishTextNormalizer
 
+from espnet_lenbias.decoding.format_list import renew_files
 from espnet_lenbias.report.scoring import read_text
+
+# What the files of transcripts are called.
+_TRANSCRIPT = re.compile(r"[^/]+\.txt")
 
 # Languages that are written without blanks: their words are characters here.
 _WITHOUT_BLANKS = ("zh", "ja", "th", "lo", "my", "yue")
@@ -40,10 +45,9 @@ def main() -> None:
     for tag, name in found:
         texts = read_text(args.dir / tag / name / "1best_recog" / "text")
         folder = args.dir / "transcripts" / tag / name
-        shutil.rmtree(folder, ignore_errors=True)  # with those of files that are gone
-        folder.mkdir(parents=True)
-        for key, text in texts.items():
-            (folder / f"{key}.txt").write_text(f"{text}\n", "utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {f"{key}.txt": [f"{text}\n"] for key, text in texts.items()}
+        renew_files(folder, files, _TRANSCRIPT)
     print(f"transcripts are in {args.dir / 'transcripts'}/<row>/<set>/<name>.txt")
     for kind in ("scored", "references"):
         shutil.rmtree(args.dir / kind, ignore_errors=True)
