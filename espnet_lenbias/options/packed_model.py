@@ -23,6 +23,7 @@ from espnet_lenbias.options.model_archive import (
     files_within,
 )
 from espnet_lenbias.options.output_folder import NO_ROOM
+from espnet_lenbias.options.train_config import why_no_file
 from espnet_lenbias.options.unpacked_model import (
     LOCK,
     read_listing,
@@ -115,6 +116,8 @@ def check_tag(tag: Any) -> None:
             "Python, and in ESPnet's tools) it is named by its files, such as "
             "asr_train_config and asr_model_file"
         )
+    if os.path.exists(tag) and not os.path.isfile(tag):
+        raise OptionError(f"model_tag: {why_no_file(tag)}")
     if is_archive(str(tag)) or isinstance(tag, Path):
         check_archive(Path(tag))
 

@@ -200,11 +200,18 @@ def check_train_configs(options: Mapping[str, Any]) -> None:
         )
     config = read_train_config(key, path)
     _check_tokens(key, path, config)
-    for name in ("bpemodel", "src_bpemodel"):
-        # sentencepiece ends the process over a folder
-        pieces = options.get(name) or config.get(name)
-        if isinstance(pieces, str) and os.path.isdir(pieces):
-            check_file(name, pieces)
+    named = {
+        name: options.get(name) or config.get(name)
+        for name in ("bpemodel", "src_bpemodel")
+    }
+    named |= {
+        f"{part}: stats_file": section(config, part).get("stats_file")
+        for part in config
+    }
+    for name, file in named.items():
+        # sentencepiece ends the process over a folder, and a pipe is waited for
+        if isinstance(file, str) and os.path.exists(file):
+            check_file(name, file)
     task = task_of(config)
     if "enh_s2t_task" in options:
         _check_enhancement(path, task, bool(options["enh_s2t_task"]))

@@ -584,6 +584,7 @@ def test_from_pretrained_hands_a_tag_to_the_model_zoo(rnn_model, monkeypatch):
             "model_tag: / is a folder: .* named by its files, such as asr_train_confi",
         ),
         (Path("/"), "model_tag: / is a folder"),
+        ("/dev/null", "model_tag: /dev/null is a pipe or a device"),
         (
             "https://a.invalid/b.zip",
             "no model https://a.invalid/b.zip .OSError: no net",

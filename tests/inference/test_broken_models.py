@@ -1,6 +1,7 @@
 """What a model's files hold that is no model of the tool: one line, from every tool."""
 
 import logging
+import os
 import pickle
 import shutil
 import zipfile
@@ -449,6 +450,22 @@ def test_word_pieces_that_are_a_folder(name, said_by, spoilt, tmp_path):
         changed(spoilt["asr_train_config"], token_type="bpe", **{name: str(tmp_path)})
     said = says(Speech2Text, **spoilt, **SIMPLE, **options)
     assert said == f"{name}: {tmp_path} is a folder: give the file in it"
+
+
+@pytest.mark.parametrize("said_by", ["option", "bpemodel", "stats_file"])
+def test_a_pipe_in_the_place_of_a_file_of_the_model(said_by, spoilt, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    pipe, options = str(tmp_path / "pipe"), {}
+    name = {"stats_file": "normalize_conf: stats_file"}.get(said_by, "bpemodel")
+    if said_by == "option":
+        options = {"bpemodel": pipe}
+    elif said_by == "bpemodel":
+        changed(spoilt["asr_train_config"], token_type="bpe", bpemodel=pipe)
+    else:
+        conf = {"stats_file": pipe}
+        changed(spoilt["asr_train_config"], normalize="global_mvn", normalize_conf=conf)
+    said = says(Speech2Text, **spoilt, **SIMPLE, **options)
+    assert said.startswith(f"{name}: {pipe} is a pipe or a device")
 
 
 @pytest.mark.parametrize("where", ["command line", "decode config"])
