@@ -19,12 +19,35 @@ check_data_of() {  # check_data_of <audio> <data folder>...: likewise of a perso
             [ ! -e "$file" ] || [ -f "$folder/made_of" ] || fail "$file is not of this recipe: name another folder with --data, or move it"
         done
         if [ -f "$folder/wav.scp" ]; then check_made_of "$1" "$folder"; fi
+        check_unchanged "$folder"
     done
+}
+
+check_unchanged() {  # check_unchanged <data folder>: and of what a person has changed there
+    local sum size file
+    if [ ! -f "$1/.sums" ]; then return; fi
+    while read -r sum size file; do
+        if [ -f "$1/$file" ] && [ "$(cksum < "$1/$file")" != "$sum $size" ]; then
+            fail "$1/$file has been changed since this recipe wrote it: begin with --stage 2 to use it as it is, or remove it to have it written anew"
+        fi
+    done < "$1/.sums"
 }
 
 note_made_of() {  # note_made_of <audio> <folder>...
     local folder
-    for folder in "${@:2}"; do mkdir -p "$folder"; echo "$1" > "$folder/made_of"; done
+    for folder in "${@:2}"; do
+        mkdir -p "$folder"
+        rm -f "$folder/.sums" # of what is there before
+        echo "$1" > "$folder/made_of"
+    done
+}
+
+note_sums() {  # note_sums <data folder>: what is there is as this recipe has written it
+    local file
+    for file in wav.scp text utt2spk spk2utt; do
+        if [ -f "$1/$file" ]; then echo "$(cksum < "$1/$file") $file"; fi
+    done > "$1/.sums.$$"
+    mv "$1/.sums.$$" "$1/.sums"
 }
 
 take() {  # take <count> <set>: so many utterances of a set in $data, evenly spread, into $used
@@ -55,6 +78,8 @@ librispeech_data() {  # librispeech_data: the sets of $librispeech in $data, and
         for f in wav.scp text utt2spk spk2utt; do renew "$data/.new.$$/$s/$f" "$data/$s/$f"; done
         # shellcheck disable=SC2154
         if [ "$utterances" -gt 0 ]; then take "$utterances" "$s"; fi
+        note_sums "$data/$s"
+        if [ "$used" != "$data" ]; then note_sums "$used/$s"; fi
     done
 }
 

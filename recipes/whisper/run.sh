@@ -77,6 +77,7 @@ if runs 1; then
         check_data_of "$audio" "$data/$sets"
         note_made_of "$audio" "$data/$sets"
         "$PYTHON" -m local.data "$audio" "$data/$sets"
+        note_sums "$data/$sets"
     else
         librispeech_data
     fi

@@ -686,6 +686,38 @@ def test_data_of_a_persons_own_is_not_written_over(folder, file, decoding):
     assert own.read_text() == "mine\n"
 
 
+@pytest.mark.parametrize("folder", ["data", "data_1"])
+def test_data_that_a_person_has_changed_is_not_written_over(folder, decoding):
+    few = ("--utterances", 1, "--stop_stage", 1, "--sets", "dev-clean")
+    assert _libri(decoding, "a", *few).returncode == 0
+    text = decoding / "librispeech" / folder / "dev-clean" / "text"
+    as_made = text.read_text()
+    text.write_text("u1 corrected\n")
+    run = _libri(decoding, "a", *few)
+    assert run.returncode == 2
+    assert run.stderr == (
+        f"run.sh: {folder}/dev-clean/text has been changed since this recipe wrote it: "
+        "begin with --stage 2 to use it as it is, or remove it to have it written anew\n"
+    )
+    assert text.read_text() == "u1 corrected\n"
+    text.unlink()
+    assert _libri(decoding, "a", *few).returncode == 0
+    assert text.read_text() == as_made
+
+
+def test_likewise_of_a_folder_of_audio(decoding):
+    (decoding / "a" / "clips").mkdir()
+    options = ("--stop_stage", 1, "--audio", decoding / "a/clips")
+    for _ in range(2):
+        assert _run(decoding, WHISPER, *options).returncode == 0
+    path = decoding / "whisper" / "data" / "clips" / "wav.scp"
+    path.write_text("corrected\n")
+    run = _run(decoding, WHISPER, *options)
+    assert run.returncode == 2
+    assert "run.sh: data/clips/wav.scp has been changed since this" in run.stderr
+    assert path.read_text() == "corrected\n"
+
+
 def test_audio_is_named_as_a_folder(decoding):
     file = decoding / "a" / "clip.wav"
     file.touch()
