@@ -166,8 +166,7 @@ def _only_line(path: Path) -> str:
         ValueError: It holds none, or several.
     """
     if not os.path.isfile(path):
-        there = os.path.exists(path)
-        why = why_no_file(path) if there else f"there is no text file {path}"
+        why = why_no_file(path, "text file")
         raise FileNotFoundError(f"{why}: give a text with --text")
     try:
         text = path.read_text("utf-8-sig")  # some editors begin a file with a mark

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -79,14 +80,18 @@ def named_audio(paths: Sequence[Path], results: Path) -> dict[str, Path]:
 
 
 def audio_in(folder: Path, results: Path | None = None) -> list[Path]:
-    """Return the audio files below a folder, sorted.
+    """Return the audio files below a folder, and folders that may not be read, sorted.
 
     Args:
         folder: It is searched recursively.
         results: An output folder: what a run has written there, or in another one, is
             none.
     """
-    return [f for f in _files_in(folder, results) if f.suffix.lower() in SUFFIXES]
+    return [
+        file
+        for file in _files_in(folder, results)
+        if file.suffix.lower() in SUFFIXES or os.path.isdir(file)
+    ]
 
 
 def left_out(paths: Sequence[Path], results: Path) -> dict[str, int]:
@@ -105,6 +110,7 @@ def left_out(paths: Sequence[Path], results: Path) -> dict[str, int]:
         for file in _files_in(path, results)
         if file.suffix.lower() not in SUFFIXES
         and not file.name.startswith(".")
+        and not os.path.isdir(file)
         and file.absolute() not in named
     )
     return dict(others.most_common())
@@ -119,15 +125,19 @@ def _files_in(folder: Path, results: Path | None) -> list[Path]:
     return sorted(
         file
         for file in below
-        if not _is_written(_place(file), runs)
-        and (os.path.isfile(file) or _leads_nowhere(file))
+        if not _is_written(_place(file), runs) and _is_to_be_read(file)
     )
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Yield all that lies below a folder but folders; links to folders are followed."""
-    seen = set()
-    for place, folders, files in os.walk(folder, followlinks=True):
+    """Yield all that lies below a folder; links to folders are followed.
+
+    Of folders, those that may not be read.
+    """
+    seen: set[str] = set()
+    closed: list[OSError] = []
+    walk = os.walk(folder, onerror=closed.append, followlinks=True)
+    for place, folders, files in walk:
         real = os.path.realpath(place)
         if real in seen:  # it has been here by another link, or in a circle
             folders.clear()
@@ -136,6 +146,7 @@ def _below(folder: Path) -> Iterator[Path]:
         # links last, so that what is found does not hang on the order of the disk
         folders.sort(key=lambda name: (os.path.islink(os.path.join(place, name)), name))
         yield from (Path(place) / name for name in files)
+    yield from (Path(error.filename) for error in closed)
 
 
 def _is_written(place: Path, runs: Collection[Path]) -> bool:
@@ -154,9 +165,17 @@ def _place(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _leads_nowhere(path: Path) -> bool:
-    """Tell whether this is a link to nothing: to be named, as other bad files are."""
-    return path.is_symlink() and not path.exists()
+def _is_to_be_read(path: Path) -> bool:
+    """Tell whether this is a file, or to be named as bad files are.
+
+    As a link to nothing is, a folder that may not be read, and what lies in one that may
+    not be entered.
+    """
+    try:
+        kind = os.stat(path).st_mode
+    except OSError:
+        return True
+    return stat.S_ISREG(kind) or stat.S_ISDIR(kind)
 
 
 def _files(paths: Sequence[Path], results: Path) -> Iterator[Path]:
@@ -171,10 +190,8 @@ def _files(paths: Sequence[Path], results: Path) -> Iterator[Path]:
             yield from found
         elif os.path.isfile(path):
             yield path
-        elif os.path.exists(path):
-            raise OptionError(f"FILE: {why_no_file(path)}")
         else:
-            raise OptionError(f"FILE: there is no file or folder {path}")
+            raise OptionError(f"FILE: {why_no_file(path, 'file or folder')}")
 
 
 def _stem(path: Path) -> str:

@@ -71,6 +71,7 @@ def plain_audio(path: Path, rate: int, folder: Path, name: str) -> tuple[Path, s
     """
     try:
         found = path.stat()
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
     except (OSError, RuntimeError) as e:  # a link that leads nowhere, or in a circle
         why = getattr(e, "strerror", None) or "it is a link that leads to itself"
         raise AudioError(f"{path} cannot be read: {why}") from e

@@ -263,7 +263,7 @@ class Utterances(torch.utils.data.Dataset[Any]):
                 )
             for file in self._files(name, key):
                 if not os.path.exists(file):
-                    return f"there is no file {file}"
+                    return why_no_file(file)
         why = reason(error)
         source = next(filter(None, sources.values()), "")
         if source.endswith("|") and source[:-1].strip() not in why:

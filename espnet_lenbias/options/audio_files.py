@@ -73,9 +73,7 @@ def check_audio_file(path: Path) -> None:
 def _info(path: Path) -> Any:
     """Return what soundfile knows about a file."""
     if not os.path.isfile(path):
-        there = os.path.exists(path)
-        why = why_no_file(path) if there else f"there is no audio file {path}"
-        raise FileNotFoundError(why)
+        raise FileNotFoundError(why_no_file(path, "audio file"))
     try:
         info = file_info(path)
     except soundfile.LibsndfileError as e:

@@ -195,7 +195,7 @@ def _meta(archive: Path) -> Any:
 def check_archive(archive: Path) -> None:
     """Verify that the file is a model packed by ESPnet; see :func:`model_files`."""
     if not os.path.isfile(archive):
-        raise FileNotFoundError(f"model_tag: there is no file {archive}")
+        raise FileNotFoundError(f"model_tag: {why_no_file(archive)}")
     if tarfile.is_tarfile(archive):  # one can look like the last zip file within it
         raise OptionError(
             f"model_tag: {archive} is a tar archive, and packed models are read from .zip "

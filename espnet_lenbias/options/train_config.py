@@ -85,8 +85,13 @@ def check_file(key: str, path: Any) -> None:
         raise OptionError(f"{key}: {why_no_file(path)}")
 
 
-def why_no_file(path: str | Path) -> str:
-    """Say why a path is no file that can be read twice."""
+def why_no_file(path: str | Path, what: str = "file") -> str:
+    """Say why a path is no file that can be read twice.
+
+    Args:
+        path: Where it should be.
+        what: What it should be.
+    """
     if os.path.isdir(path):
         return f"{path} is a folder"
     if os.path.exists(path):
@@ -94,7 +99,13 @@ def why_no_file(path: str | Path) -> str:
             f"{path} is a pipe or a device, and files are read more than once: save "
             "what it gives as a file, and name that"
         )
-    return f"there is no file {path}"
+    try:
+        os.stat(path)
+    except PermissionError as e:  # of a folder on the way: it may well be there
+        return f"{path} cannot be read: {e.strerror}"
+    except (OSError, ValueError):
+        pass
+    return f"there is no {what} {path}"
 
 
 def is_packed_model(path: str | Path) -> bool:

@@ -1,7 +1,10 @@
 """Audio that is named, or found in folders, and what is left out."""
 
+import contextlib
 import os
 import re
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +13,7 @@ import soundfile
 
 from espnet_lenbias.decoding.found_audio import left_out, named_audio
 from espnet_lenbias.decoding.plain_audio import plain_audio
+from espnet_lenbias.errors import AudioError, OptionError
 from espnet_lenbias.options.run_journal import JOURNAL
 
 OUT = Path("transcripts")
@@ -39,6 +43,53 @@ def test_names(tmp_path):
     assert named_audio([tmp_path / "in" / "text"], OUT) == {
         "text": tmp_path / "in" / "text"
     }
+
+
+@pytest.fixture
+def as_another():
+    """Return a folder, and what has this process be nobody in particular for a while."""
+
+    @contextlib.contextmanager
+    def as_another():
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(65534)
+        try:
+            yield
+        finally:
+            os.seteuid(user)
+
+    folder = Path(tempfile.mkdtemp())  # that of pytest is its user's alone
+    folder.chmod(0o755)
+    yield folder, as_another
+    shutil.rmtree(folder)
+
+
+def test_what_may_not_be_read_is_named(as_another):
+    """A file, a folder, and what lies in a folder that may not be entered."""
+    folder, as_another = as_another
+    soundfile.write(folder / "a.wav", np.zeros(800), 8000)
+    for name in ("shut.wav", "closed/b.wav", "listed/c.wav"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(folder / "a.wav", folder / name)
+    modes = {"shut.wav": 0o000, "closed": 0o300, "listed": 0o444}
+    for name, mode in modes.items():
+        (folder / name).chmod(mode)
+    with as_another():
+        found = named_audio([folder], OUT)
+        assert not left_out([folder], OUT)
+        for name, path in found.items():
+            if name == "a":
+                assert plain_audio(path, 8000, folder, "x") == (path, "")
+            else:
+                message = f"{path} cannot be read: Permission denied"
+                with pytest.raises(AudioError, match=message):
+                    plain_audio(path, 8000, folder, "x")
+        with pytest.raises(OptionError, match="listed/c.wav cannot be read: Perm"):
+            named_audio([folder / "listed" / "c.wav"], OUT)
+    assert list(found) == ["a", "c", "closed", "shut"]
+    for name in modes:
+        (folder / name).chmod(0o700)
 
 
 def write_copy(folder, tmp_path):

@@ -1,6 +1,7 @@
 """From a LibriSpeech folder to ESPnet's data/<set>/{wav.scp,text,utt2spk,spk2utt}."""
 
 import argparse
+import os
 from collections import defaultdict
 from pathlib import Path
 
@@ -10,10 +11,22 @@ from tqdm import tqdm
 from espnet_lenbias.report.scoring import read_text
 
 
+def files_below(root, ending):
+    """All files under `root` whose names end so, sorted; OSError: a folder is closed."""
+
+    def stop(error):
+        raise error
+
+    found = []
+    for place, _, names in os.walk(root, onerror=stop):
+        found += [Path(place, name) for name in names if name.endswith(ending)]
+    return sorted(found)
+
+
 def read_transcripts(root):
     """{utterance: text} of all *.trans.txt under `root`."""
     texts = {}
-    for path in sorted(root.rglob("*.trans.txt")):
+    for path in files_below(root, ".trans.txt"):
         found = read_text(path)
         for key in found.keys() & texts.keys():
             raise ValueError(f"{path} has a line for {key}, and so has another file")
@@ -24,7 +37,7 @@ def read_transcripts(root):
 def find_audio(root):
     """{utterance: path} of all *.flac under `root`."""
     audio = {}
-    for path in sorted(root.rglob("*.flac")):
+    for path in files_below(root, ".flac"):
         if path.stem in audio:
             raise ValueError(f"{path} is called as {audio[path.stem]} is")
         audio[path.stem] = path
