@@ -10,6 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
+from espnet_lenbias.decoding.join_pieces import RECORDINGS
 from espnet_lenbias.decoding.journal import (
     Entry,
     ResultRow,
@@ -175,7 +176,8 @@ class ResultFolder:
 
 def _journal_is_lost(folder: Path) -> bool:
     """Tell whether there are result files without a journal that has begun."""
-    if not any(folder.glob("*best_recog/*")):
+    places = ("*best_recog/*", f"{RECORDINGS}/*best_recog/*")
+    if not any(any(folder.glob(place)) for place in places):
         return False
     path = folder / JOURNAL
     return not path.exists() or read_run_options(path) is None

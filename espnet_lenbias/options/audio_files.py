@@ -98,6 +98,12 @@ def read_audio(path: Path) -> "np.ndarray":
     return samples
 
 
+# Kinds whose decoders need what was before, as of MP3 or Opus, and how much of it, in
+# seconds, until they make of a place what they make of it from the beginning on.
+_REMEMBER = ("MP3", "OGG")
+_LEAD = 10.0
+
+
 def read_stretch(
     f: soundfile.SoundFile, start: float, end: float | None = None, **how: Any
 ) -> "np.ndarray":
@@ -112,8 +118,10 @@ def read_stretch(
     first = min(round(start * f.samplerate), f.frames)
     last = f.frames if end is None else max(first, round(end * f.samplerate))
     if f.seekable():
-        f.seek(first)
-        samples: np.ndarray = f.read(last - first, **how)
+        lead = round(_LEAD * f.samplerate) if f.format in _REMEMBER else 0
+        begin = max(first - lead, 0)
+        f.seek(begin)
+        samples: np.ndarray = f.read(last - begin, **how)[first - begin :]
     else:  # GSM: each of its frames needs those before
         samples = f.read(last, **how)[first:]
     return samples

@@ -198,6 +198,15 @@ def test_results_without_a_journal_are_said_to_go(journal, lost, tmp_path, caplo
     assert [message.startswith(said) for message in caplog.messages] == [True] * lost
 
 
+def test_texts_of_recordings_alone_are_said_to_go_too(tmp_path, caplog):
+    text = tmp_path / "recordings" / "1best_recog" / "text"
+    text.parent.mkdir(parents=True)
+    text.write_text("a corrected\n")
+    _made(tmp_path)
+    (said,) = caplog.messages
+    assert said.startswith(f"output_dir {tmp_path} holds result files and no journal")
+
+
 # --- A full disk ----------------------------------------------------------------------
 
 

@@ -138,3 +138,22 @@ def test_a_header_that_says_that_audio_is_a_thousand_times_as_long(
         return
     with pytest.raises(AudioError, match="a.wav: its header says 1 samples a second"):
         check_audio_file(tmp_path / "a.wav")
+
+
+@pytest.mark.parametrize("kind", [("MP3", "MPEG_LAYER_III"), ("OGG", "OPUS")])
+def test_pieces_of_what_is_compressed_are_those_of_the_whole(kind, tmp_path):
+    """A decoder that begins there may make other samples of the place."""
+    rng = np.random.default_rng(0)
+    time = np.arange(30 * 16000) / 16000
+    loud = np.repeat(rng.uniform(0, 0.5, 300), 1600)
+    tones = np.repeat(rng.uniform(100, 3000, 300), 1600)
+    wave = loud * np.sin(2 * np.pi * tones * time) + 0.02 * rng.standard_normal(480000)
+    path = tmp_path / "a"
+    soundfile.write(path, wave, 16000, format=kind[0], subtype=kind[1])
+    whole, _ = soundfile.read(path, dtype="float32")
+    for start in np.linspace(0.3, 28.7, 60):
+        with soundfile.SoundFile(path) as f:
+            piece = read_stretch(f, start, start + 1.0, dtype="float32")
+        first = round(start * 16000)
+        last = round((start + 1.0) * 16000)
+        np.testing.assert_allclose(piece, whole[first:last], rtol=0, atol=1e-6)
