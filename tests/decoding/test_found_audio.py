@@ -52,8 +52,11 @@ def as_another():
     @contextlib.contextmanager
     def as_another():
         user = os.geteuid()
-        if user == 0:
-            os.seteuid(65534)
+        if user == 0:  # who may read everything
+            try:
+                os.seteuid(65534)
+            except OSError:
+                pytest.skip("there is no other user in this container")
         try:
             yield
         finally:
