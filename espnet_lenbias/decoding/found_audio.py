@@ -34,6 +34,9 @@ SUFFIXES = _OF_SOUNDFILE | _OF_FFMPEG
 
 _DIGITS = 8  # of the number that tells a file from others
 
+# What macOS leaves beside a file on disks of others begins its name so; it is no audio.
+_BESIDE = "._"
+
 # What `transcribe` decodes, in its output folder, where a person's own `wav.scp` may be.
 SCP = "transcribe.scp"
 SEGMENTS = "transcribe.segments"
@@ -90,7 +93,8 @@ def audio_in(folder: Path, results: Path | None = None) -> list[Path]:
     return [
         file
         for file in _files_in(folder, results)
-        if file.suffix.lower() in SUFFIXES or os.path.isdir(file)
+        if os.path.isdir(file)
+        or (file.suffix.lower() in SUFFIXES and not file.name.startswith(_BESIDE))
     ]
 
 

@@ -135,7 +135,7 @@ def read_text(path: Path) -> dict[str, str]:
     """Read a file of lines ``key text``, where the text may be empty.
 
     Raises:
-        ValueError: A key stands there twice, or a line is no UTF-8.
+        ValueError: A key stands there twice, or a line is no UTF-8, or holds a NUL.
     """
     texts: dict[str, str] = {}
     for number, line in enumerate(_lines(path), 1):
@@ -143,6 +143,8 @@ def read_text(path: Path) -> dict[str, str]:
             key, *text = line.decode("utf-8").split(maxsplit=1) or [""]
         except UnicodeDecodeError as e:
             raise ValueError(f"{path}, line {number} is no text in UTF-8: {e}") from e
+        if b"\0" in line:
+            raise ValueError(f"{path}, line {number} holds a NUL, which is no text")
         if key in texts:
             raise ValueError(f"{path} has two lines for {key}")
         if key:

@@ -168,6 +168,7 @@ def test_what_a_folder_holds_beside_audio_is_counted(tmp_path):
         "d.TXT",
         "e",
         ".hidden",
+        "._a.wav",
         "out/transcribe.scp",
     ):
         (folder / name).touch()

@@ -116,6 +116,12 @@ def test_a_text_file_with_a_byte_order_mark(tmp_path):
     assert read_text(path) == {"u1": "a b", "u2": "\u00e9", "u3": ""}
 
 
+def test_a_text_file_with_a_nul(tmp_path):
+    (tmp_path / "text").write_bytes(b"a one\nb two\n\0\0")
+    with pytest.raises(ValueError, match="text, line 3 holds a NUL, which is no text"):
+        read_text(tmp_path / "text")
+
+
 @pytest.mark.parametrize("data", [b"u1 a\nu2 \xe9t\xe9\n", "u1 a\nu".encode("utf-16")])
 def test_a_text_file_in_another_encoding(tmp_path, data):
     path = tmp_path / "text"
