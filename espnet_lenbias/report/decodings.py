@@ -39,6 +39,9 @@ from espnet_lenbias.search.loops import loops
 
 T = TypeVar("T")
 
+# In which asr.sh, asked for it (`--eval_valid_set true`), puts the validation set.
+_NESTED = "org"
+
 CONFIG = "decode.yaml"
 
 _REMEDY = "the command that decoded it writes it anew when it is started again"
@@ -164,6 +167,11 @@ def _read_tag(tag: Path, found: _Reading) -> None:
             found.incomplete += what
         else:
             found.skipped += [f"{line}: {_REMEDY}" for line in what]
+    for folder in _set_folders(tag / _NESTED) if (tag / _NESTED).is_dir() else []:
+        found.skipped.append(
+            f"`{tag.name}`, {_NESTED}/{folder.name}: sets within another folder are not "
+            f"read: link it as {tag.name}/{folder.name}, and its references likewise"
+        )
     for folder in _set_folders(tag):
         try:
             ran = _config_that_ran(folder)

@@ -1,4 +1,5 @@
 import math
+import shutil
 
 import pytest
 
@@ -154,6 +155,17 @@ def test_decodings_that_nothing_describes_are_left_out(folder, data):
     assert [system.tag for system in found.systems] == ["b"]
     (skipped,) = found.skipped
     assert skipped.startswith("`a`, dev: there is neither a journal (decoding.jsonl)")
+
+
+def test_a_set_within_another_folder_is_named(folder, data):
+    """As ``asr.sh --eval_valid_set true`` leaves the validation set."""
+    write_system(folder, "a", SIMPLE, {"dev": {"text": REFERENCES}})
+    (folder / "a" / "org").mkdir()
+    shutil.copytree(folder / "a" / "dev", folder / "a" / "org" / "valid")
+    found = read_decodings(folder, data)
+    assert [decoding.references.name for decoding in found.decodings] == ["dev"]
+    (skipped,) = found.skipped
+    assert skipped.startswith("`a`, org/valid: sets within another folder are not read")
 
 
 def test_two_systems_that_tables_could_not_tell_apart(folder, data):
