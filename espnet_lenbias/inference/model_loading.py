@@ -20,6 +20,8 @@ from espnet_lenbias.inference.loaded_parameters import (
     unwrapped,
 )
 from espnet_lenbias.options.train_config import (
+    STATS,
+    files_in,
     is_packed_model,
     letters_of,
     train_config,
@@ -250,12 +252,11 @@ def _holds_tensors(value: Any) -> bool:
 def _stats_problem(options: Mapping[str, Any]) -> str | None:
     """Return which training config names statistics of features that are none."""
     tool = letters_of(options)
-    for part, conf in train_config(options, tool).items():
-        file = conf.get("stats_file") if isinstance(conf, Mapping) else None
-        if isinstance(file, str) and os.path.isfile(file) and not _is_stats(file):
+    for name, file in files_in(train_config(options, tool)).items():
+        if name.endswith(STATS) and os.path.isfile(file) and not _is_stats(file):
             return (
-                f"{tool}_train_config {train_config_file(options, tool)}: {part}: "
-                f"stats_file: {file} is no numpy file of sums of features, or a damaged "
+                f"{tool}_train_config {train_config_file(options, tool)}: {name}: "
+                f"{file} is no numpy file of sums of features, or a damaged "
                 "one: copy it anew from where the model was trained"
             )
     return None

@@ -193,12 +193,12 @@ class Speech2Text(SearchOptionMixin, espnet_s2t.Speech2Text):
 
     def read_audio(self, speech: Audio | str | Path) -> np.ndarray:
         """Read a recording for ESPnet's ``iter_long``; see :meth:`decode_long`."""
-        if not isinstance(speech, str | Path):
-            speech = self._heard(speech)
-            read: np.ndarray = super().read_audio(speech)
-            return read
-        with damage_named(Path(speech)):
-            read = super().read_audio(speech)
+        read: np.ndarray
+        if isinstance(speech, str | Path):
+            with damage_named(Path(speech)):
+                read = super().read_audio(speech)
+        else:
+            read = super().read_audio(self._heard(speech))
         return read
 
     def _n_samples(self, source: torch.Tensor) -> int:

@@ -34,9 +34,13 @@ USUAL_RATE = 16000  # of ESPnet's frontends, and of a model that tells of none
 # Samples above this are no loud ones of -1 to 1: that would be 18 dB of clipping.
 _LOUD = 8.0
 
-
 # In Hz; a telephone has 8000.
 _SLOWEST = 1000
+
+# Kinds whose decoders need what was before, as of MP3 or Opus, and how much of it, in
+# seconds, until they make of a place what they make of it from the beginning on.
+_REMEMBER = ("MP3", "OGG")
+_LEAD = 10.0
 
 
 def audio_rate(path: Path) -> int:
@@ -96,12 +100,6 @@ def read_audio(path: Path) -> "np.ndarray":
     with damage_named(path):
         samples: np.ndarray = soundfile.read(os.fsencode(path), dtype="float32")[0]
     return samples
-
-
-# Kinds whose decoders need what was before, as of MP3 or Opus, and how much of it, in
-# seconds, until they make of a place what they make of it from the beginning on.
-_REMEMBER = ("MP3", "OGG")
-_LEAD = 10.0
 
 
 def read_stretch(

@@ -11,7 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from espnet_lenbias.options.data_files import DATA, KEYED
-from espnet_lenbias.options.train_config import train_config, train_config_file
+from espnet_lenbias.options.train_config import (
+    files_in,
+    train_config,
+    train_config_file,
+)
 
 # A file up to so many bytes, such as a config, is told from another one by
 # what it holds; a larger one, a model, by its size and time of change.
@@ -27,9 +31,6 @@ _FILE = re.compile(
 
 # What stands for the files that a run is told of by training configs alone.
 _OF_TRAINING = "files of the training"
-
-# What training configs name such files by: at their top, and in their parts.
-_TOP, _IN_PARTS = ("bpemodel", "src_bpemodel", "token_list"), "stats_file"
 
 # Options that change where or how fast a run goes, not what it finds.
 _NOT_RESULTS = {
@@ -78,19 +79,16 @@ def _files_of_training(options: Mapping[str, Any]) -> list[str]:
 
     Those that training configs name, and the config itself where ESPnet finds it.
     """
-    named = []
+    named: list[str] = []
     for key in options:
         letters = key.removesuffix("_train_config")
         if letters == key:
             continue
         config = train_config(options, letters)
         if config and options[key] is None:
-            named.append(train_config_file(options, letters))
-        parts = [part for part in config.values() if isinstance(part, Mapping)]
-        named += [config.get(name) for name in _TOP]
-        named += [part.get(_IN_PARTS) for part in parts]
-    files = [str(path) for path in named if isinstance(path, str | Path)]
-    return sorted({path for path in files if os.path.isfile(path)})
+            named.append(str(train_config_file(options, letters)))
+        named += files_in(config).values()
+    return sorted({path for path in named if os.path.isfile(path)})
 
 
 def described(value: Any) -> str:

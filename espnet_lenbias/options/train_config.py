@@ -27,6 +27,10 @@ _KEYS = (
 # What a model of spoken language understanding can have beyond one that recognises.
 _SLU = ("transcript_token_list", "deliberationencoder", "postdecoder")
 
+# What names models of word pieces, at the top of a config, and in its parts statistics
+# that features are normalised by.
+_WORD_PIECES, STATS = ("bpemodel", "src_bpemodel"), "stats_file"
+
 # What reading an archive raises that is none, or a damaged one.
 _NO_ARCHIVE = (
     *(OSError, ValueError, NotImplementedError, EOFError),
@@ -127,6 +131,18 @@ def section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return part if isinstance(part, Mapping) else {}
 
 
+def files_in(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files that a training config names, by what names them.
+
+    Of word pieces, statistics of features, a token list. They need not be there, and a
+    tokenizer can have a name in place of a file, e.g. whisper_en.
+    """
+    named = {name: config.get(name) for name in (*_WORD_PIECES, "token_list")}
+    for part in config:
+        named[f"{part}: {STATS}"] = section(config, part).get(STATS)
+    return {name: file for name, file in named.items() if isinstance(file, str)}
+
+
 def train_config_file(options: Mapping[str, Any], tool: str) -> Any:
     """Return the training config of a model, as named or as ESPnet finds it.
 
@@ -211,15 +227,8 @@ def check_train_configs(options: Mapping[str, Any]) -> None:
         )
     config = read_train_config(key, path)
     _check_tokens(key, path, config)
-    named = {
-        name: options.get(name) or config.get(name)
-        for name in ("bpemodel", "src_bpemodel")
-    }
-    named |= {
-        f"{part}: stats_file": section(config, part).get("stats_file")
-        for part in config
-    }
-    for name, file in named.items():
+    given = {name: options.get(name) for name in _WORD_PIECES if options.get(name)}
+    for name, file in {**files_in(config), **given}.items():
         # sentencepiece ends the process over a folder, and a pipe is waited for
         if isinstance(file, str) and os.path.exists(file):
             check_file(name, file)

@@ -167,11 +167,12 @@ def _read_tag(tag: Path, found: _Reading) -> None:
             found.incomplete += what
         else:
             found.skipped += [f"{line}: {_REMEDY}" for line in what]
-    for folder in _set_folders(tag / _NESTED) if (tag / _NESTED).is_dir() else []:
-        found.skipped.append(
+    if (tag / _NESTED).is_dir():
+        found.skipped += [
             f"`{tag.name}`, {_NESTED}/{folder.name}: sets within another folder are not "
             f"read: link it as {tag.name}/{folder.name}, and its references likewise"
-        )
+            for folder in _set_folders(tag / _NESTED)
+        ]
     for folder in _set_folders(tag):
         try:
             ran = _config_that_ran(folder)

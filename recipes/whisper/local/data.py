@@ -41,9 +41,10 @@ def main() -> None:
     ready, broken, long = {}, [], []
     for key, path in files.items():
         try:
-            ready[key], _ = plain_audio(path, RATE, out, f"audio/{key}")
-            for _ in soundfile_blocks(ready[key], RATE):
-                pass  # to its end, where damage shows
+            ready[key], done = plain_audio(path, RATE, out, f"audio/{key}")
+            # to its end, where damage shows; what is a copy has been read so
+            for _ in soundfile_blocks(path, RATE) if not done else ():
+                pass
         except (OSError, ValueError) as e:
             broken.append(str(e))
             continue
